@@ -166,17 +166,35 @@ pub fn is_checking(part: &str) -> bool {
     CHECKING.contains(&program) || part.starts_with("python -m") || part.starts_with("python3 -m")
 }
 
+/// Words behind a program that say what it fetches: what follows is a name.
+const INSTALLING: [&str; 9] =
+    ["install", "i", "ci", "add", "remove", "uninstall", "update", "info", "upgrade"];
+
+/// Flags by which runners run no test.
+const NOT_RUNNING: [&str; 5] = ["--no-run", "--collect-only", "--listTests", "--list", "--co"];
+
+/// Says whether a part fetches a program or lists what there is, and runs nothing of it.
+pub fn runs_nothing(part: &str) -> bool {
+    let mut words = part.split(' ').skip(1).peekable();
+    words.peek().is_some_and(|word| INSTALLING.contains(word))
+        || words.any(|word| NOT_RUNNING.contains(&word))
+}
+
 /// Says whether a part runs tests: a program that does nothing else, or a runner that is told to.
 pub fn is_testing(part: &str) -> bool {
     let mut words = part.split(' ');
     let program = words.next().unwrap_or_default();
     let program = program.rsplit('/').next().unwrap_or(program);
+    let words: Vec<&str> = words.collect();
+    if runs_nothing(part) {
+        return false;
+    }
     if TESTING.contains(&program) {
         return true;
     }
     let is_runner = CHECKING.contains(&program)
         || matches!(program, "python" | "python3" | "uv" | "poetry" | "sh" | "bash");
-    is_runner && words.take(TEST_WORDS_MAX).any(|word| TESTING.contains(&word) || is_test_word(word))
+    is_runner && words.iter().take(TEST_WORDS_MAX).any(|word| TESTING.contains(word) || is_test_word(word))
 }
 
 /// `test`, `nextest`, `test:unit`, `run-tests`, `integration-test`; no flag and no path.

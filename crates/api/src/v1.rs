@@ -115,8 +115,8 @@ pub use state::{
 };
 pub use story::{
     ChainSide, ChangedFile, CompareRequest, Comparison, GitCommitMade, OverviewRequest, OverviewTurn,
-    ReportedTokens, SessionError, SessionMeant, SessionOverview, ShowTurnRequest, ShownCall, ShownTurn,
-    ShownTurns, StartedSubagent, TurnOutline, TurnPiece,
+    ReportedTokens, SHOWN_TURNS_MAX, SessionError, SessionMeant, SessionOverview, ShowTurnRequest,
+    ShowTurnsRequest, ShownCall, ShownTurn, ShownTurns, StartedSubagent, TurnOutline, TurnPiece,
 };
 pub use strategy::{
     CheckStrategyRequest, ShippedStrategy, Strategies, StrategyFinding, StrategyFormat, StrategyReport,

@@ -115,24 +115,42 @@ pub(crate) fn advice(error: &clap::Error, arguments: &[OsString]) -> Option<Stri
             })
         }
         ErrorKind::MissingRequiredArgument => {
-            let usual = |word: &OsString| USUAL.iter().find(|(name, _)| word == name);
-            arguments.iter().skip(1).find_map(usual).map(|(_, usual)| (*usual).to_owned())
+            let [name] = commands_in(arguments).try_into().ok()?;
+            USUAL.iter().find(|(usual, _)| *usual == name).map(|(_, usual)| (*usual).to_owned())
         }
         _ => None,
     }
 }
 
+/// Returns the commands that a line names, the outer one first.
+fn commands_in(arguments: &[OsString]) -> Vec<String> {
+    let whole = Cli::command();
+    let (mut command, mut names) = (&whole, Vec::new());
+    for word in arguments.iter().skip(1).filter_map(|word| word.to_str()) {
+        if let Some(sub) = command.find_subcommand(word) {
+            command = sub;
+            names.push(sub.get_name().to_owned());
+        }
+    }
+    names
+}
+
+/// Letters of a word that may be spelled wrong: of a shorter one any other is a slip or two away.
+const SLIP_LETTERS_MIN: usize = 5;
+
 /// Returns what an unknown command probably means: what people call it elsewhere, or a word that is spelled nearly so.
 fn unknown(word: &str, arguments: &[OsString]) -> Option<String> {
-    // Of `stemma ledger lst` the table knows nothing; the parser proposes what `ledger` has.
-    if arguments.iter().skip(1).find(|word| !word.to_string_lossy().starts_with('-'))? != word {
+    // Of `stemma ledger lst` the tables know nothing; the parser proposes what `ledger` has.
+    if !commands_in(arguments).is_empty() {
         return None;
     }
     let whole = Cli::command();
     let visible: Vec<&str> =
         whole.get_subcommands().filter(|sub| !sub.is_hide_set()).map(Command::get_name).collect();
-    let known = MEANT.iter().chain(ABSENT).flat_map(|(words, _)| words.iter().copied());
-    let near = nearest(word, visible.iter().copied().chain(known))?;
+    let known = || MEANT.iter().chain(ABSENT).flat_map(|(words, _)| words.iter().copied());
+    let same = known().find(|known| known.eq_ignore_ascii_case(word));
+    let all = || visible.iter().copied().chain(known().filter(|_| word.chars().count() >= SLIP_LETTERS_MIN));
+    let near = same.or_else(|| nearest(word, all().collect::<Vec<_>>().into_iter()))?;
     if let Some((_, said)) = ABSENT.iter().find(|(words, _)| words.contains(&near)) {
         return Some((*said).to_owned());
     }
@@ -188,11 +206,23 @@ mod tests {
             ("stemma seach x", "`stemma search`"),
             ("stemma share", "`stemma export` or `stemma bundle`"),
             ("stemma STATUS", "`stemma status`"),
+            ("stemma Delete x", "`stemma forget`"),
+            ("stemma --color never rm x", "`stemma forget`"),
         ] {
             assert_eq!(said(line), Some(format!("did you mean {meant}?")), "{line}");
         }
         assert!(said("stemma mcp").is_some_and(|said| said.contains("no MCP server")));
-        for line in ["stemma xyzzy", "stemma ledger lst", "stemma list --nothing"] {
+        for line in [
+            "stemma xyzzy",
+            "stemma ledger lst",
+            "stemma list --nothing",
+            "stemma events forget",
+            "stemma bundle export",
+            "stemma sed",
+            "stemma awk",
+            "stemma ps",
+            "stemma up",
+        ] {
             assert_eq!(said(line), None, "{line}");
         }
         assert!(said("stemma show -1").is_some_and(|said| said.contains("`@-1`")));

@@ -261,8 +261,9 @@ fn usage(error: &clap::Error, arguments: &[OsString], environment: &Environment)
             let mut text = error.render().to_string().replacen("error", &Style::Error.paint("error"), 1);
             if let Some(advice) = advice(error, arguments) {
                 // What the parser proposes is a guess by letters.
-                let kept = text.lines().filter(|line| !line.trim_start().starts_with("tip:"));
-                let kept: Vec<&str> = kept.collect();
+                let mut kept: Vec<&str> =
+                    text.lines().filter(|line| !line.trim_start().starts_with("tip:")).collect();
+                kept.dedup_by(|line, before| line.trim().is_empty() && before.trim().is_empty());
                 text = format!("{}\n{}: {advice}", kept.join("\n").trim_end(), Style::Hint.paint("hint"));
             }
             Console::plain_error(text.trim_end(), color);

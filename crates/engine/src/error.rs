@@ -192,17 +192,17 @@ pub enum EngineError {
         /// How many prompts the chain has.
         prompts: u64,
     },
-    /// A range of prompts where one point is wanted, or one that ends before it begins.
-    #[error("`{text}` {}", if *is_backwards { "ends before it begins" } else { "is a range of prompts, and one point of a session is wanted" })]
+    /// A range of prompts that cannot be used.
+    #[error("`{text}` {}", why.text())]
     PromptRange {
-        /// The reference that was given.
+        /// The range that was given.
         text: String,
-        /// What the range is of.
+        /// What it is of.
         of: String,
         /// Its first prompt.
         from: u64,
-        /// Whether it ends before it begins.
-        is_backwards: bool,
+        /// Why it cannot be used.
+        why: BadRange,
     },
     /// Nothing goes by a reference.
     #[error("no commit, session or tag matches `{text}`")]
@@ -323,6 +323,29 @@ pub enum ErrorKind {
     Incompatible,
     /// The system failed.
     System,
+}
+
+/// Why a range of prompts cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BadRange {
+    /// One point of a session is wanted.
+    OnePoint,
+    /// It ends before it begins.
+    Backwards,
+    /// Prompts of it lie before where the context begins.
+    BeforeTheStart,
+}
+
+impl BadRange {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::OnePoint => "is a range of prompts, and one point of a session is wanted",
+            Self::Backwards => "ends before it begins",
+            Self::BeforeTheStart => {
+                "has prompts before the place where the context begins; leave out `--from`"
+            }
+        }
+    }
 }
 
 impl EngineError {

@@ -71,7 +71,7 @@ pub use capture::transcript::CaptureOptions;
 pub use capture::watch::{Agenda, Look, WatchPace};
 pub use counters::{ChosenCounter, CounterChoice};
 pub use engine::{Engine, FORMER_MACHINES_MAX, Identity};
-pub use error::{Absent, Candidate, EngineError, ErrorKind, FormatUse, Refusal, Result, Wanted};
+pub use error::{Absent, BadRange, Candidate, EngineError, ErrorKind, FormatUse, Refusal, Result, Wanted};
 pub use git::{GitAnswer, GitQuestion};
 pub use guard::{
     GuardWanted, Guarded, GuardedItem, KnownWindow, LiveWindow, is_overhead, known_window,

@@ -204,10 +204,16 @@ impl TempFiles {
                     continue;
                 }
             };
+            // A drive that is not there now may come back with a file: its record stays.
+            if !folder.exists() && !folder.parent().is_some_and(Path::exists) {
+                continue;
+            }
             let has_left = sweep_folder(&folder, &|_| None, failed);
             // A file may have got a name there, and found the record, before that was removed.
             if !has_left && fs::remove_file(&record).is_ok() && sweep_folder(&folder, &|_| None, failed) {
-                let _tried_again_by_its_owner = self.register(&folder);
+                if let Err(error) = self.register(&folder) {
+                    failed.get_or_insert_with(|| EngineError::io("register", &folder)(error));
+                }
             }
         }
     }
@@ -357,8 +363,8 @@ impl TempFile {
             Kind::Unnamed(file) => match link(&file, path) {
                 // A file without a name cannot take one over: for a moment it has one of its own.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                    // Keeps the folder's record until that moment is over: a sweep removes the record of a folder that holds nothing,
-                    // and what is linked now has all the words.
+                    // An empty locked file keeps the folder's record until the rename: a sweep between `register` and `link` would find
+                    // nothing there and remove the record, and the file that gets its name next is already complete.
                     let is_known = self.files.registry.is_some();
                     let _registered = is_known.then(|| self.files.create_named(&self.folder)).transpose()?;
                     // Where nothing can be locked no sweep removes anything.
@@ -413,11 +419,11 @@ impl TempFolder {
     /// As [`private_folder`].
     pub fn in_temp(temp: &Path) -> io::Result<Self> {
         for _ in 0..NAMES_MAX {
-            let above = private_folder(temp, FOLDER)?;
-            match Self::create(&above) {
-                // Another process removed it, since nothing was in it.
+            let made = private_folder(temp, FOLDER).and_then(|above| Ok((Self::create(&above)?, above)));
+            match made {
+                // Another process removed the folder, since nothing was in it.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
-                made => return made.map(|made| Self { _above: Some(EmptyFolder(above)), ..made }),
+                made => return made.map(|(made, above)| Self { _above: Some(EmptyFolder(above)), ..made }),
             }
         }
         Err(ErrorKind::NotFound.into())

@@ -14,8 +14,9 @@ pub enum Api {
     OpenAi,
 }
 
-/// How often a byte of a key may be escaped in what a server repeats, and the bytes of an entity of HTML.
+/// Levels of escaping that are undone at most.
 const ESCAPES_MAX: usize = 8;
+/// Bytes of an HTML entity at most, its `;` included.
 const ENTITY_BYTES_MAX: usize = 8;
 
 /// A key of a provider. It is printed nowhere: `Debug` hides it.

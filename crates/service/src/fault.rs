@@ -397,7 +397,15 @@ mod tests {
             (EngineError::Policy { reason: text() }, 2),
             (EngineError::NoAncestor { ctx: commit, stop: commit, looked: 1 }, 3),
             (EngineError::NoPrompt { of: text(), number: 9, prompts: 2 }, 3),
-            (EngineError::PromptRange { text: text(), of: text(), from: 2, is_backwards: false }, 2),
+            (
+                EngineError::PromptRange {
+                    text: text(),
+                    of: text(),
+                    from: 2,
+                    why: stemmata_engine::BadRange::OnePoint,
+                },
+                2,
+            ),
             (EngineError::Format { format, operation: FormatUse::Write, known: text() }, 1),
             (refused(Refusal::Forget), 5),
             (refused(Refusal::PlaceTaken), 5),

@@ -156,6 +156,13 @@ pub struct Session {
     pub bytes: u64,
 }
 
+impl Session {
+    /// Says whether it was placed, and nobody has gone on with it: it holds nothing of its own.
+    pub fn is_unused(&self) -> bool {
+        matches!(self.origin, SessionOrigin::Placed(from) if self.tip == Some(from))
+    }
+}
+
 /// The format of a file that a client keeps beside a transcript: its bytes, whatever they are.
 pub const SIDECAR_FORMAT: &str = "sidecar-v1";
 

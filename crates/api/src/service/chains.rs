@@ -8,8 +8,8 @@ use crate::v1::{
     CommitPage, CompactRequest, Compacted, CompareRequest, Comparison, Diff, FindRequest, Found,
     HistoryRequest, LastCompactionRequest, LatestSessionRequest, Named, OverviewRequest, ResolveRequest,
     Resolved, Session, SessionMeant, SessionPage, SessionRequest, SessionsRequest, ShortIds, ShortIdsRequest,
-    ShowRequest, ShowTurnRequest, ShownTurn, SnapshotRequest, Tags, TagsRequest, TipsRequest, Tree,
-    TreeRequest, Uncompacted, UpdateRequest,
+    ShowRequest, ShowTurnRequest, ShowTurnsRequest, ShownTurn, ShownTurns, SnapshotRequest, Tags,
+    TagsRequest, TipsRequest, Tree, TreeRequest, Uncompacted, UpdateRequest,
 };
 
 /// Sessions and chains.
@@ -59,6 +59,12 @@ pub trait Chains: Send + Sync {
     /// # Errors
     /// Those of [`find`](Self::find); `format_unreadable`, `commit_forgotten`.
     fn turn(&self, request: &ShowTurnRequest) -> Answer<ShownTurn>;
+
+    /// Returns what was said and done for prompts that follow each other.
+    ///
+    /// # Errors
+    /// As [`turn`](Self::turn), `prompt_not_found`.
+    fn turns(&self, request: &ShowTurnsRequest) -> Answer<ShownTurns>;
 
     /// Returns a session at a glance; nothing where the name is a commit's or a tag's.
     ///

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-use super::{Commit, RedactedKind, Session, TreeSubagent};
+use super::{Commit, FoundRange, RedactedKind, Session, TreeSubagent};
 
 /// Asks for what was said and done in a commit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,12 +22,31 @@ pub struct ShowTurnRequest {
     pub full: bool,
 }
 
+/// Turns that are shown at once.
+pub const SHOWN_TURNS_MAX: u64 = 1_000;
+
+/// Asks for what was said and done for prompts that follow each other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ShowTurnsRequest {
+    /// A commit whose chain holds them.
+    pub ctx: String,
+    /// The prompts, at most [`SHOWN_TURNS_MAX`].
+    pub prompts: FoundRange,
+    /// Whether thoughts, arguments and results are wanted too.
+    #[serde(default)]
+    pub full: bool,
+}
+
 /// What was said and done for prompts that follow each other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ShownTurns {
-    /// The commit of each prompt, with its turn, in their order.
+    /// The commit of each prompt, with the prompt's number and the turn, in their order. A commit with several of them is here once.
     pub turns: Vec<Commit>,
+    /// Whether there are more than are shown at once.
+    pub is_cut: bool,
 }
 
 /// What was said and done in a commit.

@@ -5,10 +5,9 @@ mod meta;
 mod session;
 mod turn;
 
-use std::ops::RangeInclusive;
-
 use stemmata_api::v1::{
-    Commit, OverviewRequest, SessionOverview, ShowRequest, ShowTurnRequest, ShownTurn, ShownTurns,
+    Commit, FoundRange, OverviewRequest, SHOWN_TURNS_MAX, SessionOverview, ShowRequest, ShowTurnRequest,
+    ShowTurnsRequest, ShownTurn,
 };
 use stemmata_api::{Code, Problem};
 
@@ -18,17 +17,16 @@ use crate::errors::{CliError, Exit};
 use crate::output::style::Style;
 use crate::wiring::App;
 
-/// Turns that one call shows.
-const TURNS_MAX: usize = 1_000;
-
 /// What a reference of `show` means.
 enum Meant {
     /// A session, with its newest commit.
     Session(String, Box<SessionOverview>),
     /// A commit.
     Commit(String),
-    /// The turns of these prompts, in the chain that ends at a commit: of one, or of a range.
-    Turns(String, RangeInclusive<u64>),
+    /// The turn of a numbered prompt, in the chain that ends at a commit.
+    Turn(String, u64),
+    /// Those of a range of prompts.
+    Turns(String, FoundRange),
 }
 
 /// Runs the command.
@@ -51,22 +49,21 @@ pub(crate) fn run(app: &App, args: &Show) -> Result<Exit, CliError> {
             let turn = app.service()?.turn(&ShowTurnRequest { ctx, prompt: None, full: args.full })?;
             shown(app, args, turn, None)
         }
-        Meant::Turns(ctx, numbers) if numbers.start() == numbers.end() => {
-            let number = *numbers.start();
+        Meant::Turn(ctx, number) => {
             let turn = turn_of(app, args, (ctx, number))?;
             shown(app, args, turn, Some(number))
         }
-        Meant::Turns(ctx, numbers) => {
-            let numbers = numbers.take(TURNS_MAX);
-            let turns =
-                numbers.clone().map(|number| with_turn(app, turn_of(app, args, (ctx.clone(), number))?));
-            let turns = ShownTurns { turns: turns.collect::<Result<_, _>>()? };
-            app.answer(&turns, || {
-                let text = |(turn, number)| turn::render(app, args, turn, Some(number));
-                let texts: Vec<String> =
-                    turns.turns.iter().zip(numbers).map(text).collect::<Result<_, _>>()?;
-                Ok(texts.join("\n"))
-            })
+        Meant::Turns(ctx, prompts) => {
+            let turns = app.service()?.turns(&ShowTurnsRequest { ctx, prompts, full: args.full })?;
+            let exit = app.answer(&turns, || {
+                let text = |commit: &Commit| turn::render(app, args, commit, commit.prompt);
+                Ok(turns.turns.iter().map(text).collect::<Result<Vec<_>, _>>()?.join("\n"))
+            })?;
+            if turns.is_cut && !app.console.json {
+                app.console
+                    .warn(&format!("these are the first {SHOWN_TURNS_MAX}; name a later range for more"));
+            }
+            Ok(exit)
         }
     }
 }
@@ -97,11 +94,9 @@ fn said(app: &App, reference: &str, problem: Box<Problem>) -> CliError {
 /// Shows what the store knows of a commit, and with `--entries` its entries.
 fn table(app: &App, args: &Show) -> Result<Exit, CliError> {
     let ctx = match numbered(app, &args.reference)? {
-        Some((ctx, numbers)) if numbers.start() == numbers.end() => {
-            turn_of(app, args, (ctx, *numbers.start()))?.ctx
-        }
-        // A range is no commit, which the error says.
-        Some(_) | None => app.ctx(&args.reference)?,
+        Some((ctx, number)) => turn_of(app, args, (ctx, number))?.ctx,
+        // Of a range the error says that it is no commit.
+        None => app.ctx(&args.reference)?,
     };
     let request = ShowRequest { ctx, entries: args.entries };
     let commit = app.service()?.show(&request)?;
@@ -121,8 +116,11 @@ fn commit(app: &App, ctx: &str) -> Result<Commit, CliError> {
 
 /// Finds what a reference means: the turns of a session's prompts (`SESSION:N`, `SESSION:N..M`), a session, else a commit.
 fn meant(app: &App, reference: &str) -> Result<Meant, CliError> {
-    if let Some((ctx, numbers)) = numbered(app, reference)? {
-        return Ok(Meant::Turns(ctx, numbers));
+    if let Some((ctx, range)) = app.range(reference)? {
+        return Ok(Meant::Turns(ctx, range));
+    }
+    if let Some((ctx, number)) = numbered(app, reference)? {
+        return Ok(Meant::Turn(ctx, number));
     }
     if let Some(overview) = overview(app, reference)?
         && let Some(tip) = overview.session.tip.clone()
@@ -132,15 +130,12 @@ fn meant(app: &App, reference: &str) -> Result<Meant, CliError> {
     Ok(Meant::Commit(app.ctx(reference)?))
 }
 
-/// Returns the newest commit of a session and the numbers of prompts of it, where a reference names such ones.
-fn numbered(app: &App, reference: &str) -> Result<Option<(String, RangeInclusive<u64>)>, CliError> {
-    if let Some((ctx, range)) = app.range(reference)? {
-        return Ok(Some((ctx, range.from..=range.through)));
-    }
+/// Returns the newest commit of a session and the number of a prompt of it, where a reference names such a one.
+fn numbered(app: &App, reference: &str) -> Result<Option<(String, u64)>, CliError> {
     let Some((of, number)) = reference.rsplit_once(':') else { return Ok(None) };
     let Ok(number) = number.parse() else { return Ok(None) };
     let found = app.service()?.find(&app.reference(of)).ok().filter(|found| found.session_id.is_some());
-    Ok(found.map(|found| (app.told(found), number..=number)))
+    Ok(found.map(|found| (app.told(found), number)))
 }
 
 fn overview(app: &App, reference: &str) -> Result<Option<SessionOverview>, CliError> {

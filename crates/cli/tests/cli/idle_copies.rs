@@ -35,22 +35,31 @@ fn what_nobody_continued_counts_nowhere() {
     let cwd = stage.home.project();
     let cwd = cwd.to_str().unwrap();
     let last = format!("{SESSION}:2");
+    let entries = stage.json(&["show", &format!("{SESSION}~0"), "--entries"])["entries"].clone();
+    let entries: Vec<&str> =
+        entries.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
+    let within = entries[entries.len() / 2];
     for command in [
         &["resume", SESSION, "--in", "pi"][..],
         &["resume", SESSION, "--in", "codex"],
         &["resume", SESSION, "--in", "gemini"],
         &["fork", &last, "--in", "codex"],
         &["fork", &last],
+        &["fork", SESSION, "--at", within],
         &["fork", SESSION],
     ] {
         stage.run(&[command, &["--cwd", cwd, "--print"]].concat()).ok();
     }
+    // A copy of a copy.
+    let all = stage.json(&["list", "--all"]);
+    let copy = all["sessions"].as_array().unwrap().iter().find(|one| one["client"] == "codex").unwrap();
+    stage.run(&["resume", copy["session_id"].as_str().unwrap(), "--in", "pi", "--cwd", cwd, "--print"]).ok();
     // What clients read of them is what was placed.
     stage.run(&["import"]).ok();
     for ((name, before), (_, after)) in before.into_iter().zip(told(&stage)) {
         assert_eq!(after, before, "{name}");
     }
-    assert_eq!(stage.json(&["list", "--all"])["sessions"].as_array().unwrap().len(), 7);
+    assert_eq!(stage.json(&["list", "--all"])["sessions"].as_array().unwrap().len(), 9);
     let tree = stage.json(&["tree", SESSION, "--copies"]);
     let shown = stage.json(&["tree", SESSION]);
     assert!(tree["nodes"].as_array().unwrap().len() > shown["nodes"].as_array().unwrap().len());

@@ -833,7 +833,6 @@ fn the_copy_of_the_users_settings_is_never_written_over_and_their_mode_stays() {
     }
 }
 
-/// Found in review: `uninstall codex` left a file behind that `install` had made.
 /// Two processes read the same settings, and the one that wrote last took out what the other one had put in.
 #[test]
 fn settings_that_another_process_changes_are_left_alone() {
@@ -857,6 +856,7 @@ fn settings_that_another_process_changes_are_left_alone() {
     }
 }
 
+/// Found in review: `uninstall codex` left a file behind that `install` had made.
 #[test]
 fn a_file_that_install_made_goes_when_nothing_is_left_in_it() {
     for (runtime, file) in [

@@ -3,24 +3,32 @@
 use stemmata_model::{Closure, Commit, CommitType};
 
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{FormatUse, Result};
 
 impl Engine {
-    /// Returns how many leading entries of a commit were said before, as far as anybody may search for them there. Of a translation
-    /// that is all: it stands for a chain in another format, for a client to go on with.
+    /// Returns how many of a commit's first entries search, state and recall leave out, because commits below it hold them. Of a
+    /// translation that is all. The overview and the numbers of prompts count it: they tell what its client was given.
     pub(crate) fn said_before(&self, commit: &Commit) -> Result<usize> {
-        let restated = match commit.core.commit_type {
-            CommitType::Snapshot { .. } if self.is_translation(commit)? => commit.counts.entries,
-            of_type => of_type.restated(),
+        let restated = if self.is_translation(commit)? {
+            commit.counts.entries
+        } else {
+            commit.core.commit_type.restated()
         };
         Ok(usize::try_from(restated).unwrap_or(usize::MAX))
     }
 
-    /// Says whether a commit is a snapshot of what its parent's chain says in another format, and that can still be read there.
-    fn is_translation(&self, commit: &Commit) -> Result<bool> {
+    /// Says whether a commit is a translation that we made: a snapshot of what its parent's chain says, at the same moment and in
+    /// another format, where the chain can still be read.
+    pub(crate) fn is_translation(&self, commit: &Commit) -> Result<bool> {
+        if commit.core.commit_type != (CommitType::Snapshot { restated_entries: 0 }) {
+            return Ok(false);
+        }
         let parent = commit.core.parent.map(|parent| self.store.commit(parent)).transpose()?.flatten();
-        Ok(parent.is_some_and(|parent| {
-            parent.core.format != commit.core.format && parent.closure != Closure::Forgotten
+        Ok(parent.is_some_and(|Commit { core, closure, .. }| {
+            core.format != commit.core.format
+                && core.created_at == commit.core.created_at
+                && closure != Closure::Forgotten
+                && Self::adapter(&core.format, FormatUse::Read).is_ok()
         }))
     }
 }

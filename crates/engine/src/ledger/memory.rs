@@ -24,6 +24,9 @@ use crate::error::Result;
 /// Sessions of one project that are read at most, the ones with the latest activity first.
 pub const MEMORY_SESSIONS_MAX: usize = 1_000;
 
+/// Pages of sessions that are read for it at most.
+const MEMORY_PAGES_MAX: usize = 8;
+
 /// States that are saved at once: each may be some hundred kilobytes.
 const SAVED_AT_ONCE: usize = 64;
 
@@ -213,11 +216,26 @@ impl Engine {
         let mut sessions = BTreeMap::new();
         for place in &places.own {
             let filter = SessionFilter { project: Some(place.path.clone()), ..SessionFilter::default() };
-            let page = Page { skip: 0, rows_max: MEMORY_SESSIONS_MAX + 1 };
-            for session in self.store.sessions(&filter, page)? {
-                let is_of = place.is_of(&session) && !places.is_apart(place, &session);
-                if is_of && has_begun(&session) && !self.is_idle_copy(&session)? {
-                    sessions.insert(session.key.clone(), session);
+            let rows_max = MEMORY_SESSIONS_MAX + 1;
+            for at in 0..MEMORY_PAGES_MAX {
+                let page = Page { skip: (at * rows_max) as u64, rows_max };
+                let rows = self.store.sessions(&filter, page)?;
+                let is_last = rows.len() < rows_max;
+                let mut copies = 0;
+                for session in rows {
+                    let is_of = place.is_of(&session) && !places.is_apart(place, &session);
+                    if !is_of || !has_begun(&session) {
+                        continue;
+                    }
+                    if self.is_idle_copy(&session)? {
+                        copies += 1;
+                    } else {
+                        sessions.insert(session.key.clone(), session);
+                    }
+                }
+                // Copies that nobody went on with take the place of no session.
+                if is_last || copies == 0 {
+                    break;
                 }
             }
         }

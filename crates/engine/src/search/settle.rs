@@ -180,7 +180,7 @@ impl Engine {
     /// Does what came to be due while this process held the lock of the index: a process that forgot something then left it to this one,
     /// however this one ended. Only behind the lock nobody else can be turned away any more.
     fn sweep_after(&self, settled: Result<Settled>) -> Result<Settled> {
-        let left = self.sweep_if_marked();
+        let left = self.sweep_behind_lock();
         let mut settled = settled?;
         let reason = left?;
         settled.trouble = settled.trouble.or(reason.map(|reason| IndexTrouble::Failed { reason }));

@@ -23,11 +23,27 @@ impl Engine {
     /// # Errors
     /// Store errors.
     pub(crate) fn sweep(&self) -> Result<Option<String>> {
+        let (mut left, index) = self.sweep_apart()?;
+        left.extend(index);
+        Ok((!left.is_empty()).then(|| left.join("; ")))
+    }
+
+    /// Returns apart why files stay, and why something stays in the index.
+    fn sweep_apart(&self) -> Result<(Vec<String>, Option<String>)> {
         // Read before the files are swept: what is forgotten meanwhile stays due.
         let due = self.store.index_due()?;
-        let mut left = self.sweep_files();
-        left.extend(self.sweep_index(&due)?);
-        Ok((!left.is_empty()).then(|| left.join("; ")))
+        Ok((self.sweep_files(), self.sweep_index(&due)?))
+    }
+
+    /// Does what came to be due behind the lock of the index, and returns why something stays in the index. A file that stays is no
+    /// trouble of a search.
+    pub(super) fn sweep_behind_lock(&self) -> Result<Option<String>> {
+        if self.store.index_due()?.is_empty() || self.index.is_locked() {
+            return Ok(None);
+        }
+        let (files, index) = self.sweep_apart()?;
+        files.iter().for_each(|reason| warn_of_file(reason));
+        Ok(index)
     }
 
     /// Clears the briefs, which are made again, and removes files of outputs that are stored no longer, and what dead processes
@@ -98,9 +114,7 @@ impl Engine {
     ) -> Result<Arc<Index>, SettleError> {
         let due = self.store.index_due()?;
         let left = if due.is_empty() { Vec::new() } else { self.sweep_files() };
-        for reason in left {
-            tracing::warn!(reason, "a file still has forgotten data; `stemma gc` tries again");
-        }
+        left.iter().for_each(|reason| warn_of_file(reason));
         self.clean_locked(index, lock, &due)
     }
 
@@ -192,4 +206,8 @@ fn first_difference(
     let same = stored.iter().zip(held).take_while(|(stored, held)| is_alike(stored, held)).count();
     let parts = [stored.get(same).map(|found| found.0), held.get(same).map(|found| found.0)];
     parts.into_iter().flatten().min()
+}
+
+fn warn_of_file(reason: &str) {
+    tracing::warn!(reason, "a file still has forgotten data; `stemma gc` tries again");
 }

@@ -15,7 +15,6 @@ use crate::capture::kept::is_session_there;
 use crate::capture::transcript::CaptureOptions;
 use crate::engine::Engine;
 use crate::error::{Absent, EngineError, Result, Wanted};
-use crate::verbs::find::titles::is_unused;
 
 /// Sessions that are looked at for one of this store: as many as bundles may bring that are newer.
 const LOOKED_AT_MAX: usize = 100_000;
@@ -112,7 +111,7 @@ impl Engine {
                 return ControlFlow::Continue(());
             }
             // A copy that nobody used is newer than the session that somebody worked in, and holds nothing of its own.
-            if is_unused(&session) {
+            if session.is_unused() {
                 unused.get_or_insert(session);
                 return ControlFlow::Continue(());
             }
@@ -135,7 +134,7 @@ impl Engine {
             SessionFilter { project: Some(here.to_owned()), main_only: true, ..SessionFilter::default() };
         let (mut found, mut seen, mut left) = (None, HashSet::new(), back);
         self.each_session(&filter, &mut |session, is_recorded| {
-            let is_listed = is_recorded && session.tip.is_some() && !is_unused(&session);
+            let is_listed = is_recorded && session.tip.is_some() && !session.is_unused();
             if !is_listed || !seen.insert(session.session.clone()) {
                 return ControlFlow::Continue(());
             }

@@ -12,7 +12,7 @@ use stemmata_runtimes::translate::{as_told, runtime_of};
 use stemmata_store::StoreError;
 
 use crate::engine::Engine;
-use crate::error::{EngineError, FormatUse, Result};
+use crate::error::{BadRange, EngineError, FormatUse, Result};
 use crate::verbs::materialize::Stop;
 use crate::verbs::translate::era_stop;
 
@@ -34,8 +34,7 @@ pub struct Exported {
 
 impl Engine {
     /// Writes the conversation of a commit, down to a stop, or of it the turns of these prompts, in a form for other programs or for
-    /// people. Pure: the same
-    /// commit and parameters give the same text, but for the title, which may have been given anew.
+    /// people. Pure: the same commit and parameters give the same text, but for the title, which may have been given anew.
     ///
     /// # Errors
     /// As `materialize`, and the output's own. `NoPrompt` where the conversation lacks one of the prompts.
@@ -112,6 +111,11 @@ impl Engine {
         let [first, last] = [*prompts.start(), *prompts.end()];
         if let Some(number) = [first, last].into_iter().find(|number| place(*number).is_none()) {
             let prompts = numbered.len() as u64;
+            if (1..=prompts).contains(&number) {
+                let (text, of) = (format!("{first}..{last}"), ctx.to_string());
+                let why = BadRange::BeforeTheStart;
+                return Err(EngineError::PromptRange { text, of, from: first, why });
+            }
             return Err(EngineError::NoPrompt { of: ctx.to_string(), number, prompts });
         }
         let start = place(first).unwrap_or(0);

@@ -14,7 +14,7 @@ use stemmata_store::{IdPart, Session};
 use crate::capture::namesakes::overwritten;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
-use crate::error::{Candidate, EngineError, Result, Wanted};
+use crate::error::{BadRange, Candidate, EngineError, Result, Wanted};
 use crate::reference::{Base, PromptRange, Step, base, last_step, prompt_range};
 
 /// Candidates that an ambiguous name lists at most.
@@ -73,7 +73,7 @@ impl Engine {
     /// Finds what a reference means:
     ///
     /// - a tag; a session's id, its first characters or its last ones (at least four); `ctx-` and the first characters of a commit's
-    ///   id; these without `ctx-`, if there are four of them or no session's id begins so; a transcript's path
+    ///   id, or at least four of these without `ctx-`; a transcript's path
     /// - `@` for the newest session of the directory `here`, `@-` for the one before; `last`, `latest`, `newest` and `HEAD` are `@`
     /// - whole words of a title, one of them with at least four letters, where one session has them all
     /// - any of these with `~N` for N commits back along the chain, or `:N` for the state before its N-th prompt
@@ -94,7 +94,7 @@ impl Engine {
         }
         if let Some(PromptRange { of, from, .. }) = prompt_range(text) {
             let (text, of) = (text.to_owned(), of.to_owned());
-            return Err(EngineError::PromptRange { text, of, from, is_backwards: false });
+            return Err(EngineError::PromptRange { text, of, from, why: BadRange::OnePoint });
         }
         if let Some((before, step)) = last_step(text) {
             let from = self.meant(before, here)?.ctx;
@@ -127,7 +127,7 @@ impl Engine {
         }
         if from > through {
             let (text, of) = (text.to_owned(), of.to_owned());
-            return Err(EngineError::PromptRange { text, of, from, is_backwards: true });
+            return Err(EngineError::PromptRange { text, of, from, why: BadRange::Backwards });
         }
         Ok(Some(MeantRange { ctx, from, through }))
     }
@@ -245,10 +245,10 @@ impl Engine {
             return Ok(self.session_of_id(text)?.map(Known::Session));
         }
         let whole = if is_tagged { text.to_owned() } else { format!("{}{text}", IdKind::Commit.tag()) };
-        // So few characters begin many commits' ids, and people type them for a session.
-        let is_for_session = !is_tagged && !ids.is_empty() && text.chars().count() < PREFIX_CHARS_MIN;
+        // So few characters begin many commits' ids, and any word may be so short: they mean a session.
+        let may_be_commit = is_tagged || text.chars().count() >= PREFIX_CHARS_MIN;
         let commits = match whole.parse::<CommitPrefix>() {
-            Ok(prefix) if !is_for_session => self.store.commits_in(prefix, CANDIDATES_MAX + 1)?,
+            Ok(prefix) if may_be_commit => self.store.commits_in(prefix, CANDIDATES_MAX + 1)?,
             Ok(_) | Err(_) => Vec::new(),
         };
         match (ids.as_slice(), commits.as_slice()) {
@@ -275,7 +275,11 @@ impl Engine {
     /// # Errors
     /// `NoReference`.
     pub(crate) fn check_long_enough(&self, text: &str) -> Result<()> {
-        let id = text.strip_prefix(IdKind::Commit.tag()).unwrap_or(text);
+        let mut named = text;
+        while let Some((before, _)) = last_step(named) {
+            named = before;
+        }
+        let id = named.strip_prefix(IdKind::Commit.tag()).unwrap_or(named);
         if id.chars().count() >= PREFIX_CHARS_MIN || !self.store.tagged(text, 1)?.is_empty() {
             return Ok(());
         }

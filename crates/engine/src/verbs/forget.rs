@@ -6,7 +6,9 @@ mod known;
 
 use std::collections::{BTreeSet, HashSet};
 
-use stemmata_model::{Closure, Commit, CommitId, CommitPrefix, IdKind, LedgerId, Principal};
+use stemmata_model::{
+    Closure, Commit, CommitId, CommitPrefix, IdKind, LedgerId, PREFIX_CHARS_MIN, Principal,
+};
 use stemmata_store::maintain::forget::{Forget, Forgotten, Keep, Tombstone};
 use stemmata_store::{Described, Page, SIDECAR_FORMAT, Session, SessionFilter, SessionKey, StoreError};
 
@@ -277,6 +279,9 @@ impl Engine {
         let tag = IdKind::Commit.tag();
         let tagged = if text.starts_with(tag) { text.to_owned() } else { format!("{tag}{text}") };
         let Ok(prefix) = tagged.parse::<CommitPrefix>() else { return Ok(None) };
+        if tagged.len() < tag.len() + PREFIX_CHARS_MIN {
+            return Ok(None);
+        }
         let found = self.store.tombstones_in(prefix, CANDIDATES_MAX + 1)?;
         if found.len() > 1 {
             let candidate = |id: &CommitId| Candidate { id: id.to_string(), summary: "forgotten".to_owned() };

@@ -56,7 +56,7 @@ impl Engine {
     }
 
     /// Returns the prompts up to the one of a number, with those of its commit; and whether something there was written late.
-    fn prompts_through(&self, ctx: CommitId, number: u64) -> Result<(Vec<NumberedPrompt>, bool)> {
+    pub(crate) fn prompts_through(&self, ctx: CommitId, number: u64) -> Result<(Vec<NumberedPrompt>, bool)> {
         let mut has_late = false;
         let mut prompts: Vec<NumberedPrompt> = Vec::new();
         let mut main: Option<Option<String>> = None;

@@ -7,7 +7,7 @@ pub use turns::{BranchPlace, TurnsOfCommits};
 
 use std::collections::{HashMap, HashSet};
 
-use stemmata_model::{Commit, CommitId, FormatId};
+use stemmata_model::{Commit, CommitId};
 use stemmata_store::{Described, Link, LinkKind, Session, SessionOrigin};
 
 use crate::chain::beside::PAGE_COMMITS;
@@ -135,21 +135,16 @@ impl Engine {
                 _ => None,
             })
             .collect();
-        let formats: HashMap<CommitId, FormatId> =
-            tree.nodes.iter().map(|node| (node.commit.id, node.commit.core.format.clone())).collect();
-        // A translation, which nobody would have made without a copy.
-        let is_translated = |commit: &Commit| {
-            let below = commit.core.parent.and_then(|parent| formats.get(&parent));
-            below.is_some_and(|format| *format != commit.core.format)
-        };
-        tree.nodes.retain(|node| {
-            let is_idle = node.children.is_empty() && placed.contains(&node.commit.id);
-            !(is_idle && is_translated(&node.commit))
-        });
-        let left: HashSet<CommitId> = tree.nodes.iter().map(|node| node.commit.id).collect();
-        for node in &mut tree.nodes {
-            node.children.retain(|child| left.contains(child));
+        let mut gone = HashSet::new();
+        // Children stand behind their parents.
+        for node in tree.nodes.iter().rev().filter(|node| placed.contains(&node.commit.id)) {
+            let is_idle = node.children.iter().all(|child| gone.contains(child));
+            if is_idle && self.is_translation(&node.commit)? {
+                gone.insert(node.commit.id);
+            }
         }
+        tree.nodes.retain(|node| !gone.contains(&node.commit.id));
+        tree.nodes.iter_mut().for_each(|node| node.children.retain(|child| !gone.contains(child)));
         Ok(tree)
     }
 

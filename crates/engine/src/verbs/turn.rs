@@ -1,6 +1,6 @@
 //! `show`: what was said and done in one commit, as a person reads it.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 
 use stemmata_model::{Closure, CommitId, Entry, EntryId, Timestamp};
 use stemmata_prompt::story::{Frame, TurnOutline, TurnPiece, outlines, pieces, prompt_text, sidechain_of};
@@ -56,6 +56,29 @@ impl Engine {
         let first = self.entries_before(commit.core.parent)? + 1;
         let ordinals = (first..).take(entries.len()).collect();
         self.turn_told((id, sidechain_of(&entries).as_deref()), &entries, ordinals)
+    }
+
+    /// Returns the turns of prompts that follow each other, each with its number as [`Engine::turn_of_prompt`] returns it. One commit
+    /// that holds several of them is told once.
+    ///
+    /// # Errors
+    /// As for [`Engine::turn_of_prompt`].
+    pub fn turns_of_prompts(
+        &self,
+        tip: CommitId,
+        numbers: &RangeInclusive<u64>,
+    ) -> Result<Vec<(u64, CommitId, ShownTurn)>> {
+        let (prompts, has_late) = self.prompts_through(tip, *numbers.end())?;
+        let mut turns: Vec<(u64, CommitId, ShownTurn)> = Vec::new();
+        for prompt in prompts.iter().filter(|prompt| numbers.contains(&prompt.number)) {
+            if has_late {
+                let (ctx, turn) = self.turn_of_prompt(tip, prompt.number)?;
+                turns.push((prompt.number, ctx, turn));
+            } else if turns.last().is_none_or(|(_, ctx, _)| *ctx != prompt.ctx) {
+                turns.push((prompt.number, prompt.ctx, self.turn(prompt.ctx)?));
+            }
+        }
+        Ok(turns)
     }
 
     /// Returns the commit that holds the prompt of a number, and what was said and done for it in the chain that ends at `tip`. That is

@@ -1,7 +1,7 @@
 //! What people type means one thing: every id that a list prints leads back to its row, and never to another session later.
 
 use proptest::prelude::*;
-use stemmata_engine::{Engine, EngineError, SessionOnly, SessionQuery, SessionRow};
+use stemmata_engine::{BadRange, Engine, EngineError, SessionOnly, SessionQuery, SessionRow};
 use stemmata_model::CommitId;
 use stemmata_store::conformance::builders::{put, session, session_id, write};
 use stemmata_store::{Session, SessionFilter, SessionOrigin, Write};
@@ -283,7 +283,7 @@ fn a_range_of_prompts_is_no_point() {
     let backwards = range("S:3..1").expect_err("backwards").to_string();
     assert!(backwards.ends_with("ends before it begins"), "{backwards}");
     let point = engine.find(&format!("{short}:1..2")).expect_err("no point");
-    assert!(matches!(&point, EngineError::PromptRange { from: 1, is_backwards: false, .. }), "{point}");
+    assert!(matches!(&point, EngineError::PromptRange { from: 1, why: BadRange::OnePoint, .. }), "{point}");
 }
 
 #[test]

@@ -271,7 +271,7 @@ impl<'a> Said<'a> {
 
     /// Reads a line of the record: `$ COMMAND → ok|fail …` or `PATH created|edited|deleted …`.
     fn read_record(&mut self, line: &'a str) {
-        if let Some((command, status)) = line.strip_prefix("$ ").and_then(|line| line.split_once(" → ")) {
+        if let Some((command, status)) = line.strip_prefix("$ ").and_then(|line| line.rsplit_once(" → ")) {
             push_collapsed(&mut self.text, command);
             self.outcomes.record(command, status);
         } else if let Some((path, rest)) = line.split_once(' ')
@@ -347,8 +347,10 @@ impl<'a> Said<'a> {
         let is_empty = |text: &str| !text.contains(is_word);
         let code = claim.split('`').skip(1).step_by(2).map(|code| code.trim().trim_start_matches("$ "));
         // A line of a shell; its status may stand behind it.
-        let line =
-            claim.trim_start().strip_prefix("$ ").map(|line| line.split(" → ").next().unwrap_or(line).trim());
+        let line = claim
+            .trim_start()
+            .strip_prefix("$ ")
+            .map(|line| line.rsplit_once(" → ").map_or(line, |(line, _)| line).trim());
         if code.chain(line).any(|code| !is_empty(code) && !self.knows(&own(code))) {
             return false;
         }

@@ -220,6 +220,14 @@ fn only_what_runs_a_check_shows_how_it_ended() {
         (bash("git log --grep test"), "1 test passed"),
         (bash("cargo fmt"), ""),
         (bash("npm install"), "added 3 packages"),
+        (bash("npm install -D vitest"), "added 3 packages"),
+        (bash("yarn add jest"), "success"),
+        (bash("cargo test --no-run"), "Finished test"),
+        (bash("pytest --collect-only"), "3 tests collected"),
+        (bash("make docs"), ""),
+        (bash("ruff check ."), "All checks passed!"),
+        (bash("npm run check:types"), ""),
+        (bash("git commit -m 'All tests pass'"), "[main 1a2b3c] All tests pass"),
         (bash("cargo build"), "Finished dev"),
         (bash("cargo test &"), "Command running in background with ID: b1"),
         (bash("cargo test"), "The user doesn't want to proceed with this tool use."),
@@ -233,6 +241,7 @@ fn only_what_runs_a_check_shows_how_it_ended() {
         ("cd mill && uv run pytest -q", "3 passed in 0.1s", "All tests pass."),
         ("./scripts/run-tests.sh", "fine", "The tests pass."),
         ("make check", "", "All checks pass."),
+        ("make", "", "All tests pass."),
         ("cargo clippy --all-targets", "Finished", "Clippy is clean and the build passes."),
         ("npm run build", "", "The build succeeded."),
         ("docker compose run app ci.sh", "== 3 passed ==", "The tests pass."),
@@ -253,6 +262,18 @@ fn only_what_runs_a_check_shows_how_it_ended() {
     ] {
         assert_eq!(judged_with(&called(&broken), "", sentence), why, "{sentence}");
     }
+}
+
+/// What a summary, a glyph of a font or another command with the same beginning says is no outcome.
+#[test]
+fn what_only_looks_like_an_outcome_shows_none() {
+    let lint = called(&[("Bash", serde_json::json!({ "command": "eslint ." }), "", false)]);
+    assert_eq!(judged_with(&lint, "", "The build is green."), Some(WhyDropped::UnknownOutcome));
+    assert_eq!(judged_with(&[], "", "\u{e0b0} tests pass."), Some(WhyDropped::UnknownOutcome));
+    let block = "$ cargo test -p mill → ok\n$ echo \"x → ok\" → fail";
+    let why = judged_with(&[], block, "`cargo test -p mill-core` passes.");
+    assert!(why.is_some(), "{why:?}");
+    assert_eq!(judged_with(&[], block, "`cargo test -p mill` passes."), None);
 }
 
 #[test]

@@ -46,7 +46,6 @@ fn own(line: &ScrubbedLine<'_>) -> (String, String) {
     (text(&line.raw), text(&line.bytes))
 }
 
-/// Found in review: what was held back went out when a line of more than 4 MiB stood between two deltas.
 /// What a program before `structured-4` wrote for the next one has no lines of names.
 #[test]
 fn a_stream_of_an_older_program_goes_on() {
@@ -56,6 +55,7 @@ fn a_stream_of_an_older_program_goes_on() {
     assert_eq!(serde_json::from_value::<LineState>(state).unwrap(), LineState::default());
 }
 
+/// Found in review: what was held back went out when a line of more than 4 MiB stood between two deltas.
 #[test]
 fn no_half_of_a_token_goes_out_before_a_huge_line() {
     let huge = format!("{{\"out\":\"{}\"}}\n", "word ".repeat(1 << 20));

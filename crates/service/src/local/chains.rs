@@ -15,8 +15,9 @@ use stemmata_api::v1::{
     CommitPage, CompactRequest, Compacted, CompareRequest, Comparison, Diff, FindRequest, Found, FoundPrompt,
     FoundRange, HistoryRequest, LastCompactionRequest, LatestSessionRequest, Named, OverviewRequest,
     ResolveRequest, ResolveScope, Resolved, Session, SessionMeant, SessionPage, SessionRequest,
-    SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest, ShowTurnRequest, ShownTurn, SnapshotRequest,
-    TaggedCommit, Tags, TagsRequest, TipsRequest, Tree, TreeRequest, Uncompacted, UpdateRequest,
+    SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest, ShowTurnRequest, ShowTurnsRequest, ShownTurn,
+    ShownTurns, SnapshotRequest, TaggedCommit, Tags, TagsRequest, TipsRequest, Tree, TreeRequest,
+    Uncompacted, UpdateRequest,
 };
 use stemmata_api::{Answer, Chains};
 use stemmata_engine::{Engine, EngineError, MeantRange, Wanted};
@@ -67,6 +68,10 @@ impl Chains for Local {
 
     fn turn(&self, request: &ShowTurnRequest) -> Answer<ShownTurn> {
         self.with(|engine| story::turn(engine, request))
+    }
+
+    fn turns(&self, request: &ShowTurnsRequest) -> Answer<ShownTurns> {
+        self.with(|engine| story::turns(engine, request))
     }
 
     fn overview(&self, request: &OverviewRequest) -> Answer<SessionMeant> {

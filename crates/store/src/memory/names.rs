@@ -7,7 +7,7 @@ use stemmata_model::{CommitId, SessionId};
 use super::MemoryStore;
 use crate::error::StoreError;
 use crate::names::{IdPart, Names};
-use crate::write::{Link, LinkKind, Session, SessionOrigin};
+use crate::write::{Link, LinkKind, Session};
 
 impl Names for MemoryStore {
     fn session_ids(&self, part: IdPart<'_>, limit: usize) -> Result<Vec<(SessionId, u64)>, StoreError> {
@@ -33,10 +33,7 @@ impl Names for MemoryStore {
     fn unused_sessions(&self, limit: usize) -> Result<Vec<Session>, StoreError> {
         let state = self.lock();
         let all = state.sessions.iter().map(|(_, session)| session);
-        let unused = all.filter(|session| match session.origin {
-            SessionOrigin::Placed(from) => session.tip == Some(from),
-            SessionOrigin::Imported | SessionOrigin::Api => false,
-        });
+        let unused = all.filter(|session| session.is_unused());
         Ok(unused.take(limit).cloned().collect())
     }
 

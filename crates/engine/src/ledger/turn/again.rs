@@ -258,8 +258,7 @@ impl Engine {
                 (Payload::Plain { text, data }, NewPayload::Plain { text: new, data: more }) => {
                     text == new && data == more
                 }
-                // A pin says when: one that comes behind another is never the same.
-                (Payload::Line { line, .. }, NewPayload::Line(new)) => line == new,
+                // A pin's line holds the time of the try, so no two are equal: a pin that was not part of the same call is new.
                 _ => false,
             };
             is_same && known.topic == event.topic
@@ -325,8 +324,8 @@ fn digest_of_call(
     (events, lines): (&[NewEvent], &[Option<Line>]),
     names_entries: bool,
 ) -> EventKey {
-    let made_up = || lines.iter().flatten().map(|line| line.entry.id.as_str()).zip(0_usize..);
-    let made_up: HashMap<&str, usize> = made_up().filter(|_| !names_entries).collect();
+    let ids = lines.iter().flatten().map(|line| line.entry.id.as_str()).zip(0_usize..);
+    let made_up: HashMap<&str, usize> = ids.filter(|_| !names_entries).collect();
     let mut told: Vec<Vec<u8>> = about.iter().map(|about| about.as_bytes().to_vec()).collect();
     for (event, line) in events.iter().zip(lines) {
         let topic = event.topic.as_str();

@@ -39,10 +39,11 @@ impl Engine {
         brings: &Brings<'_>,
         (boundary, guarding): (Boundary, Option<&Guarding<'_>>),
     ) -> Result<Stored> {
-        let begun = self.log.ledger(&turn.ledger)?.and_then(|known| EventSeq::new(known.last));
+        let mut begun = None;
         for tried in 0..TRIES_MAX {
             let known = self.log.ledger(&turn.ledger)?;
             let (last, epoch) = known.as_ref().map_or((0, None), |known| (known.last, Some(known.epoch)));
+            let begun = begun.get_or_insert_with(|| EventSeq::new(last));
             let news = match brings {
                 Brings::Events(events) => News { events: events.to_vec(), ..News::default() },
                 Brings::Call(call) => match self.find_call(call)? {
@@ -79,7 +80,7 @@ impl Engine {
                 // The same call was stored meanwhile: the next look finds it.
                 Err(EngineError::Store(StoreError::KeyTaken { .. })) => {}
                 Err(EngineError::Store(StoreError::EpochMoved { .. })) => {
-                    self.refuse_forgotten(turn, begun)?;
+                    self.refuse_forgotten(turn, *begun)?;
                     if let Some(guarding) = guarding {
                         guarding.forget_asked();
                     }

@@ -256,11 +256,12 @@ impl Engine {
         (context, start): (&TurnContext, &dyn Fn() -> NewEvent),
     ) -> Result<(EventSeq, Vec<Note>)> {
         let turn = call.turn;
-        let begun = self.log.ledger(&turn.ledger)?.and_then(|known| EventSeq::new(known.last));
+        let mut begun = None;
         for tried in 0..2 * OVERTAKEN_MAX {
             // Before all that is looked up, so that what is forgotten meanwhile is seen.
             let known = self.log.ledger(&turn.ledger)?;
             let (last, epoch) = known.map_or((0, None), |known| (known.last, Some(known.epoch)));
+            let begun = begun.get_or_insert_with(|| EventSeq::new(last));
             let news = match self.find_call(call)? {
                 Found::Stored(said) => return Ok((said.last, Vec::new())),
                 Found::New(news) => news,
@@ -280,7 +281,7 @@ impl Engine {
             match self.log.append(append) {
                 Err(StoreError::SequenceMoved { .. }) => {}
                 Err(StoreError::EpochMoved { .. }) => {
-                    self.refuse_forgotten(turn, begun)?;
+                    self.refuse_forgotten(turn, *begun)?;
                     self.context_of(turn, context)?;
                 }
                 Err(error @ StoreError::KeyTaken { .. }) => self.refuse_other_opening(call, error)?,

@@ -26,7 +26,7 @@ impl Engine {
         self.each_session(&filter, &mut |session, is_recorded| {
             let shown = title(session.title.as_deref());
             let is_known = found.iter().any(|known| known.session == session.session);
-            if !is_recorded || session.tip.is_none() || is_known || is_unused(&session) {
+            if !is_recorded || session.tip.is_none() || is_known || session.is_unused() {
                 return ControlFlow::Continue(());
             }
             if is_titled(text, &shown) {
@@ -87,9 +87,4 @@ impl Engine {
     fn candidate(&self, session: &Session) -> Result<Candidate> {
         Ok(Candidate { id: self.short_id(&session.session)?.text, summary: described(session) })
     }
-}
-
-/// Says whether a session was placed and never used: it holds nothing of its own.
-pub(crate) fn is_unused(session: &Session) -> bool {
-    matches!(session.origin, stemmata_store::SessionOrigin::Placed(from) if session.tip == Some(from))
 }

@@ -18,7 +18,6 @@ use crate::capture::source::file_of;
 use crate::capture::transcript_file::Transcript;
 use crate::engine::Engine;
 use crate::error::{FormatUse, Result};
-use crate::verbs::find::titles::is_unused;
 
 /// Sightings of a commit that are followed to a session of the client.
 const SIGHTINGS_MAX: usize = 64;
@@ -153,7 +152,7 @@ impl Engine {
             bytes: stamp.length,
             messages: found.validation.messages_sent,
             resume_command: place.resume_command,
-            placed_for: session.cwd.as_ref().filter(|_| is_unused(session)).map(PathBuf::from),
+            placed_for: session.cwd.as_ref().filter(|_| session.is_unused()).map(PathBuf::from),
         }))
     }
 }

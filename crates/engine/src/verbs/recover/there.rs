@@ -10,10 +10,12 @@ use crate::capture::kept::{is_session_kept, is_session_there};
 use crate::capture::transcript_file::Transcript;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
-use crate::verbs::find::titles::is_unused;
 
 /// Bytes of a file that are looked at for what a transcript begins with.
 const BEGINNING_BYTES: usize = 64;
+
+/// What a compressed transcript and a database begin with.
+const PACKED: [&[u8]; 2] = [&[0x28, 0xb5, 0x2f, 0xfd], b"SQLite format 3\0"];
 
 impl Engine {
     /// Gives each session of this machine whose transcript is gone, the one with the latest activity first: only this store has
@@ -37,7 +39,7 @@ impl Engine {
         let path = Path::new(&session.key.path);
         session.key.machine == self.identity.machine
             && session.tip.is_some()
-            && !is_unused(session)
+            && !session.is_unused()
             && path.is_absolute()
             && !is_session_kept(path)
             && !self.is_of_run(path)
@@ -53,7 +55,7 @@ impl Engine {
 }
 
 /// Returns whether what is in a transcript's place is no transcript: it was emptied, or something was written over it. Of what begins
-/// as JSON only doctor finds out.
+/// as JSON, is compressed or a database, only doctor finds out.
 fn is_something_else(path: &Path) -> bool {
     let mut head = [0; BEGINNING_BYTES];
     let Some(count) = std::fs::File::open(path).ok().and_then(|mut file| file.read(&mut head).ok()) else {
@@ -61,7 +63,9 @@ fn is_something_else(path: &Path) -> bool {
     };
     let head = head.get(..count).unwrap_or_default();
     let begins_as_one = head.trim_ascii_start().first().is_some_and(|byte| matches!(byte, b'{' | b'['));
-    if begins_as_one || path.is_dir() {
+    // What a client packed or keeps in a database is not unpacked for each look at the list.
+    let is_packed = PACKED.iter().any(|magic| head.starts_with(magic));
+    if begins_as_one || is_packed || path.is_dir() {
         return false;
     }
     let detected = Transcript::open_whole(path).and_then(|mut opened| opened.detected().map(drop));

@@ -4,16 +4,18 @@
 
 use std::collections::HashMap;
 
-use stemmata_model::{CommitId, CommitType};
+use stemmata_model::{Closure, CommitId};
 use stemmata_store::{Link, Session, SessionKey, SessionOrigin};
 
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::verbs::find::titles::is_unused;
 
 /// Copies that are looked at for one listing.
 const COPIES_MAX: usize = 10_000;
+
+/// Commits beside the beginning of one that are looked at for the one that has it whole.
+const SIBLINGS_MAX: usize = 256;
 
 /// Translations of translations that are followed to the session that they began with.
 const TRANSLATIONS_MAX: usize = 16;
@@ -44,9 +46,7 @@ impl Folds {
     /// Says whether a session is counted in another one's row: it holds nothing of its own, and its original is here.
     pub(super) fn hides(&self, session: &Session) -> bool {
         match session.origin {
-            SessionOrigin::Placed(from) if is_unused(session) => {
-                self.origins.get(&from).is_some_and(|origin| *origin != session.key)
-            }
+            SessionOrigin::Placed(from) if session.is_unused() => self.origins.contains_key(&from),
             _ => self.copies.get(&session.key).is_some_and(|(_, commits)| session.commits <= *commits),
         }
     }
@@ -65,11 +65,11 @@ impl Engine {
         for session in self.store.unused_sessions(COPIES_MAX)? {
             let SessionOrigin::Placed(from) = session.origin else { continue };
             if !folds.origins.contains_key(&from)
-                && let Some(origin) = self.original_of(from, &session)?
+                && let Some(origin) = self.original_of(from)?
             {
                 folds.origins.insert(from, origin.key);
             }
-            if let Some(origin) = folds.origins.get(&from).filter(|origin| **origin != session.key) {
+            if let Some(origin) = folds.origins.get(&from) {
                 *folds.counts.entry(origin.clone()).or_default() += 1;
             }
         }
@@ -79,25 +79,34 @@ impl Engine {
     /// Says whether a session is a placed copy that nobody went on with, of one that is here: it holds nothing of its own.
     pub(crate) fn is_idle_copy(&self, session: &Session) -> Result<bool> {
         match session.origin {
-            SessionOrigin::Placed(from) if is_unused(session) => {
-                Ok(self.original_of(from, session)?.is_some())
-            }
+            SessionOrigin::Placed(from) if session.is_unused() => Ok(self.original_of(from)?.is_some()),
             _ => Ok(false),
         }
     }
 
-    /// Returns the session whose words a placed copy has: where they were translated, the one that they were translated from.
-    fn original_of(&self, from: CommitId, copy: &Session) -> Result<Option<Session>> {
+    /// Returns the session that placed copies of a commit have their words from. Where the commit is a translation, that is the one
+    /// that it was made from; where it is the beginning of a commit, the one that has it whole.
+    fn original_of(&self, from: CommitId) -> Result<Option<Session>> {
         let mut walk = Walk::new(self.store.as_ref(), Some(from));
         for _ in 0..TRANSLATIONS_MAX {
             let Some(commit) = walk.next()? else { return Ok(None) };
-            // A snapshot that was made for copies was first seen in one of them.
-            let first = self.first_session(commit.id)?;
-            let is_copy = |session: &Session| session.key == copy.key || is_unused(session);
-            match first.filter(|session| !is_copy(session)) {
-                Some(original) => return Ok(Some(original)),
-                None if matches!(commit.core.commit_type, CommitType::Snapshot { .. }) => {}
-                None => return Ok(None),
+            let mut beside = vec![commit.id];
+            if commit.closure == Closure::Covered {
+                match commit.core.parent {
+                    Some(parent) => {
+                        let all = self.store.children(parent, SIBLINGS_MAX)?;
+                        beside.extend(all.into_iter().map(|child| child.id));
+                    }
+                    None => beside.extend(self.roots_beside(commit.id)?),
+                }
+            }
+            for id in beside {
+                if let Some(session) = self.first_session(id)?.filter(|session| !session.is_unused()) {
+                    return Ok(Some(session));
+                }
+            }
+            if !self.is_translation(&commit)? {
+                return Ok(None);
             }
         }
         Ok(None)

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 use stemmata_acts::{Act, Outcome, ToolUse, command, tool_uses};
-use stemmata_model::{Entry, Part, Role};
+use stemmata_model::{Entry, EntryKind, Part, Role};
 
 use super::claims::{ALL, About, BUILD, CHECKS, Claim, KINDS, LINT, MARKS, TESTS, claims, topic};
 
@@ -22,9 +22,17 @@ const COMMAND_WORDS: &[(&str, u8)] = &[
     ("biome", LINT),
     ("check", ALL),
     ("verify", ALL),
-    ("validate", ALL),
-    ("make", ALL),
+    ("validate", CHECKS),
 ];
+/// Programs that do one thing, whatever they are told: `ruff check` runs no tests.
+const SINGLE: &[&str] = &["ruff", "biome", "eslint", "deno", "tsc", "tsgo", "mypy", "golangci-lint"];
+/// Programs that compile what they test.
+const COMPILING: &[&str] = &[
+    "cargo", "go", "mvn", "mvnw", "gradle", "gradlew", "dotnet", "swift", "bazel", "tsc", "tsgo", "sbt",
+    "zig",
+];
+/// Programs that show what was said elsewhere: a message of a commit sums nothing up.
+const TELLING: &[&str] = &["git", "gh", "glab", "jj", "bd", "hg"];
 /// Words of a command that are looked at: behind them are names of files and filters.
 const COMMAND_WORDS_MAX: usize = 4;
 /// Lines by which test runners and compilers say that something failed, and by which test runners sum up that tests passed.
@@ -89,10 +97,13 @@ impl<'a> Outcomes<'a> {
         for used in tool_uses(entries) {
             self.run(&used);
         }
-        let texts = entries.iter().filter(|entry| entry.role != Role::Tool).flat_map(|entry| &entry.parts);
+        // An earlier summary proves nothing: it was written as this one is.
+        let is_said = |entry: &&Entry| entry.role != Role::Tool && entry.kind != EntryKind::CompactionSummary;
+        let texts = entries.iter().filter(is_said).flat_map(|entry| &entry.parts);
         for part in texts {
             let Part::Text(text) = part else { continue };
             // It is taken for true as long as no run says something else.
+            let text = without_marks(text);
             for claim in text.lines().flat_map(super::sentences).flat_map(claims) {
                 if let About::Kinds(kinds) = claim.about {
                     self.end(kinds, (claim.passes, !claim.passes), None);
@@ -113,7 +124,8 @@ impl<'a> Outcomes<'a> {
         let says = |what: &Regex| answer.text.lines().any(|line| what.is_match(line));
         let sums_up = says(&PASSED);
         // A program that nobody knows, where it sums up as a test runner does.
-        if kinds == 0 && sums_up && (!parts.is_empty() || used.acts.contains(&Act::Unknown)) {
+        let runs = || parts.iter().any(|part| !TELLING.contains(&program_of(part)));
+        if kinds == 0 && sums_up && (runs() || used.acts.contains(&Act::Unknown)) {
             kinds = TESTS;
         }
         if kinds == 0 {
@@ -123,7 +135,8 @@ impl<'a> Outcomes<'a> {
         let has_failed = has_failed || says_failed;
         // Of several commands another may have failed than the tests, which sum up that they passed.
         let has_passed = !has_failed || (sums_up && !says_failed);
-        if has_passed || says(&BROKEN) {
+        let compiles = parts.iter().any(|part| COMPILING.contains(&program_of(part)));
+        if says(&BROKEN) || (has_passed && compiles) {
             kinds |= BUILD;
         }
         let last = (has_passed != has_failed).then_some(has_passed);
@@ -153,11 +166,9 @@ impl<'a> Outcomes<'a> {
 
     /// Says whether all that a sentence claims holds: that something passes where its newest run did, that it failed where one did.
     pub(super) fn shown(&self, sentence: &str) -> Shown {
-        let mut text = sentence.to_owned();
+        let mut text = without_marks(sentence);
         for (recorded, mark) in self.recorded.iter().zip(MARKS) {
-            if text.contains(recorded.line) {
-                text = text.replace(recorded.line, mark.encode_utf8(&mut [0; 4]));
-            }
+            text = with_mark(text, recorded.line, mark);
         }
         let shown = claims(&text).into_iter().map(|claim| self.holds(claim));
         shown.max().unwrap_or(Shown::Held)
@@ -189,20 +200,65 @@ impl<'a> Outcomes<'a> {
     }
 }
 
+/// Replaces the characters that stand for commands of the record, which a text may have as it may have any.
+fn without_marks(text: &str) -> String {
+    text.replace(|char| MARKS.contains(&char), " ")
+}
+
+/// Puts a mark in the place of a command of the record, where a text has it whole: `cargo test -p mill` is not in
+/// `cargo test -p mill-core`.
+fn with_mark(text: String, line: &str, mark: char) -> String {
+    let is_part = |char: char| char.is_alphanumeric() || matches!(char, '_' | '-');
+    let mut marked = String::new();
+    let mut from = 0;
+    for (at, _) in text.match_indices(line) {
+        let (before, after) = text.split_at(at);
+        let behind = after.get(line.len()..).unwrap_or_default();
+        let is_whole = !before.ends_with(is_part) && !behind.starts_with(is_part);
+        if at >= from && is_whole {
+            marked.push_str(before.get(from..).unwrap_or_default());
+            marked.push(mark);
+            from = at + line.len();
+        }
+    }
+    if from == 0 {
+        return text;
+    }
+    marked.push_str(text.get(from..).unwrap_or_default());
+    marked
+}
+
+fn program_of(part: &str) -> &str {
+    let program = part.split(' ').next().unwrap_or_default();
+    program.rsplit('/').next().unwrap_or(program)
+}
+
 /// Returns what a part of a command line checks.
 fn kinds_of(part: &str) -> u8 {
     if command::is_testing(part) {
         return TESTS;
     }
+    if command::runs_nothing(part) {
+        return 0;
+    }
+    if part == "make" {
+        // What its first target does is anybody's guess: mostly all of it.
+        return ALL;
+    }
     if part == "cargo check" || part.starts_with("cargo check ") {
         return BUILD;
     }
-    let mut words = part.split(' ');
-    let program = words.next().and_then(|program| program.rsplit('/').next()).into_iter();
+    let words = part.split(' ').skip(1);
+    let program = program_of(part);
     let is_option = |word: &&str| word.starts_with('-') || word.contains(['/', '.', '=']);
     // Behind any other program a word may name anything: `git checkout test`.
-    let given = words.take(COMMAND_WORDS_MAX).filter(|word| command::is_checking(part) && !is_option(word));
-    let words = program.chain(given).flat_map(|word| word.split(|char: char| !char.is_alphanumeric()));
+    let may_say = command::is_checking(part) && !SINGLE.contains(&program);
+    let given = words.take(COMMAND_WORDS_MAX).filter(|word| may_say && !is_option(word));
+    // `check:types` is a check of one kind, and nobody knows which.
+    let given = given.map(|word| if word.contains("check:") { "validate" } else { word });
+    let words = std::iter::once(program)
+        .chain(given)
+        .flat_map(|word| word.split(|char: char| !char.is_alphanumeric()));
     words.fold(0, |kinds, word| {
         let known = COMMAND_WORDS.iter().find(|(known, _)| *known == word).map(|(_, kinds)| *kinds);
         kinds | known.unwrap_or_else(|| topic(word))

@@ -1,9 +1,11 @@
 //! What happened: a turn as a person reads it, a session at a glance.
 
 use stemmata_api::v1::{
-    CompareRequest, Comparison, OverviewRequest, SessionMeant, ShowTurnRequest, ShownTurn,
+    Commit, CompareRequest, Comparison, FoundRange, OverviewRequest, SHOWN_TURNS_MAX, SessionMeant,
+    ShowTurnRequest, ShowTurnsRequest, ShownTurn, ShownTurns,
 };
-use stemmata_engine::{Engine, EngineError, Wanted};
+use stemmata_engine::{self as engine, Engine, EngineError, Wanted};
+use stemmata_model::CommitId;
 
 use crate::fault::Fault;
 use crate::local::ctx;
@@ -16,6 +18,18 @@ pub(super) fn turn(engine: &Engine, request: &ShowTurnRequest) -> Result<ShownTu
         None => (id, engine.turn(id)?),
     };
     Ok(wire::story::turn(id, &turn, request.full))
+}
+
+pub(super) fn turns(engine: &Engine, request: &ShowTurnsRequest) -> Result<ShownTurns, Fault> {
+    let id = ctx(engine, &request.ctx)?;
+    let FoundRange { from, through } = request.prompts;
+    let last = through.min(from.saturating_add(SHOWN_TURNS_MAX - 1));
+    let told = |(number, id, turn): (u64, CommitId, engine::ShownTurn)| -> Result<Commit, Fault> {
+        let turn = Some(Box::new(wire::story::turn(id, &turn, request.full)));
+        Ok(Commit { turn, prompt: Some(number), ..wire::commit::shown(&engine.show(id)?) })
+    };
+    let turns = engine.turns_of_prompts(id, &(from..=last))?.into_iter().map(told);
+    Ok(ShownTurns { turns: turns.collect::<Result<_, _>>()?, is_cut: last < through })
 }
 
 pub(super) fn overview(engine: &Engine, request: &OverviewRequest) -> Result<SessionMeant, Fault> {

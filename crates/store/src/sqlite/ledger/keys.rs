@@ -15,7 +15,7 @@ const WRITING: &str = "writing keys of events";
 /// Keys that are over which one append removes, so that it stays short.
 const SWEPT_MAX: i64 = 64;
 
-/// Finds a key of a ledger. One whose first event a bound let go of still tells what is stored.
+/// Finds a key of a ledger. It stays while its first event is only trimmed; forgetting the event removes it.
 pub(in crate::sqlite) fn find(
     connection: &Connection,
     ledger: i64,
