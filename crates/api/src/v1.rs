@@ -58,7 +58,7 @@ pub use context::{
     HandoffRequest, LastCompactionRequest, Loss, Losses, LostEntry, MaterializeRequest, Materialized, Named,
     Native, Reparented, SharedTag, SnapshotRequest, Started, Uncompacted, UpdateRequest,
 };
-pub use find::{FindRequest, Found, FoundPrompt, FoundRange, TaggedCommit, Tags, TagsRequest};
+pub use find::{CutTranscript, FindRequest, Found, FoundPrompt, FoundRange, TaggedCommit, Tags, TagsRequest};
 pub use git::{Blame, BlameRequest, BlamedLine, GitHook, KnownLine};
 pub use guard::{GuardItem, GuardOverflow, GuardReport, GuardRequest};
 pub use import::{Failure, HeldBack, Import, Imported, LeftOut, RedactedKind, Totals, Watched};

@@ -4,7 +4,7 @@
 
 mod names;
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -64,6 +64,8 @@ pub(crate) struct App {
     opened: OnceCell<()>,
     /// The time zone of this machine; read where a time is shown.
     zone: OnceCell<jiff::tz::TimeZone>,
+    /// Whether the user was told that a transcript was cut.
+    has_said_cut: Cell<bool>,
 }
 
 /// A clock that stands still, for tests.
@@ -129,6 +131,7 @@ impl App {
             service: OnceCell::new(),
             host: OnceCell::new(),
             opened: OnceCell::new(),
+            has_said_cut: Cell::new(false),
             zone: OnceCell::new(),
         })
     }

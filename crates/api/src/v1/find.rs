@@ -47,6 +47,21 @@ pub struct Found {
     /// The id that was named, where scrubbing gave that commit the id in `ctx`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirected_from: Option<String>,
+    /// What is left in the session's transcript, where that was cut: the session is what the store has of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<CutTranscript>,
+}
+
+/// A transcript that lacks what was read in it before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct CutTranscript {
+    /// Where it is.
+    pub path: String,
+    /// Messages that it has.
+    pub messages: u64,
+    /// Messages that the session has.
+    pub of: u64,
 }
 
 /// Prompts that a reference names.

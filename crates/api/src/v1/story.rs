@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-use super::{Commit, FoundRange, RedactedKind, Session, TreeSubagent};
+use super::{Commit, CutTranscript, FoundRange, RedactedKind, Session, TreeSubagent};
 
 /// Asks for what was said and done in a commit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -210,6 +210,9 @@ pub struct OverviewRequest {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SessionMeant {
+    /// What is left in the session's transcript, where that was cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<CutTranscript>,
     /// The session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overview: Option<SessionOverview>,

@@ -141,7 +141,9 @@ fn numbered(app: &App, reference: &str) -> Result<Option<(String, u64)>, CliErro
 fn overview(app: &App, reference: &str) -> Result<Option<SessionOverview>, CliError> {
     let ask = |reference: String| -> Result<Option<SessionOverview>, CliError> {
         let here = Some(app.environment.current_dir.to_string_lossy().into_owned());
-        Ok(app.service()?.overview(&OverviewRequest { reference, here })?.overview)
+        let meant = app.service()?.overview(&OverviewRequest { reference, here })?;
+        app.say_cut(meant.cut.as_ref());
+        Ok(meant.overview)
     };
     // A path is the caller's; a tag may look like one.
     if reference.contains('/')

@@ -36,7 +36,21 @@ impl App {
     /// Says where scrubbing replaced the commit that was named, and returns the one that is meant.
     pub(crate) fn told(&self, found: v1::Found) -> String {
         self.say_redirected(&found);
+        self.say_cut(found.cut.as_ref());
         found.ctx
+    }
+
+    /// Says where a session's transcript lacks what the store has of it. Once, however often the session is looked up.
+    pub(crate) fn say_cut(&self, cut: Option<&v1::CutTranscript>) {
+        let Some(v1::CutTranscript { path, messages, of }) = cut.filter(|_| !self.has_said_cut.replace(true))
+        else {
+            return;
+        };
+        let (note, path) = (Style::Note.paint("note"), self.environment.shown(Path::new(path)));
+        self.console.say(&format!(
+            "{note}: {path} was cut and has {messages} of {of} messages; this is all that was read before, and `stemma recover` \
+             gives it back"
+        ));
     }
 
     /// Says where scrubbing replaced the commit that was named.

@@ -431,3 +431,36 @@ fn of_two_sessions_of_one_id_each_is_recovered_by_its_commit() {
         assert_eq!(&std::fs::read_to_string(path).unwrap(), text);
     }
 }
+
+/// A transcript that was cut and read again: its id means all that the store has, in each command, and a note says so.
+#[test]
+fn a_session_whose_transcript_was_cut_means_all_that_was_read() {
+    let stage = Stage::new();
+    let session = stemmata_testkit::claude::ClaudeSession::new(5).turns(6).build();
+    let text = session.text();
+    let path = stage.home.write("home/.claude/projects/-p/s.jsonl", text.as_bytes());
+    let id = stage.import(&path)["session_id"].as_str().unwrap().to_owned();
+    let whole: Vec<String> = [&["show", &id][..], &["log", &id], &["export", &id], &["handoff", &id]]
+        .iter()
+        .map(|args| String::from_utf8(stage.run(args).ok().stdout).unwrap())
+        .collect();
+    let list = |stage: &Stage| stage.json(&["list", "--all"])["sessions"].as_array().unwrap().len();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    std::fs::write(&path, lines[..lines.len() / 2].concat()).unwrap();
+    stage.run(&["import"]).ok();
+    for (args, before) in
+        [&["show", &id][..], &["log", &id], &["export", &id], &["handoff", &id]].iter().zip(&whole)
+    {
+        let told = stage.run(args).ok().complains(&["s.jsonl was cut", "stemma recover"]);
+        assert_eq!(String::from_utf8(told.stdout).unwrap(), *before, "{args:?}");
+    }
+    assert_eq!(stage.json(&["list"])["sessions"].as_array().unwrap().len(), 1);
+    assert_eq!(list(&stage), 2);
+    stage.run(&["fork", &format!("{id}:5"), "--dry-run", "--here"]).ok();
+    let doctor = stage.run(&["doctor", &id]);
+    assert_eq!(doctor.code, 6, "{}", doctor.stderr);
+    stage.run(&["recover", &id, "--replace"]).ok();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    let told = stage.run(&["show", &id]).ok();
+    assert!(!told.stderr.contains("was cut"), "{}", told.stderr);
+}

@@ -64,8 +64,8 @@ impl Engine {
             && one.key.machine == other.key.machine
             && transcript_of(one) == transcript_of(other)
         {
-            // One of them is what the transcript held before, and holds no more.
-            return Ok(false);
+            // One of them is what the transcript held before, and holds no more: another conversation, or only more of this one.
+            return Ok(self.is_cut(one, other)? || self.is_cut(other, one)?);
         }
         let (Some(first), Some(second)) = (self.root_of(first)?, self.root_of(second)?) else {
             return Ok(true);
@@ -83,6 +83,38 @@ impl Engine {
         let (from_first, from_second) = (self.origin_of(first)?, self.origin_of(second)?);
         let is_shared = from_first.is_some() && from_first == from_second;
         Ok(is_shared || from_first == Some(second) || from_second == Some(first))
+    }
+
+    /// Says whether a session is what is left of another one whose transcript was cut: it says nothing that the other does not.
+    pub(crate) fn is_cut(&self, left: &Session, whole: &Session) -> Result<bool> {
+        let is_place = overwritten(&whole.key.path) == Some(&left.key.path);
+        let (true, Some(now), Some(before)) =
+            (is_place && left.messages < whole.messages, left.tip, whole.tip)
+        else {
+            return Ok(false);
+        };
+        Ok(left.key.machine == whole.key.machine && self.is_lost(now, Some(before))? == Some(false))
+    }
+
+    /// Says whether a session is what is left of another one that is here.
+    pub(crate) fn is_left_over(&self, session: &Session) -> Result<bool> {
+        for other in self.held_before(&session.key, session)? {
+            if self.is_cut(session, &other)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns what is left of a session in its transcript, where that was cut.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn left_of(&self, whole: &Session) -> Result<Option<Session>> {
+        let Some(path) = overwritten(&whole.key.path) else { return Ok(None) };
+        let key = SessionKey { path: path.to_owned(), ..whole.key.clone() };
+        let Some(left) = self.store.session(&key)? else { return Ok(None) };
+        Ok(if self.is_cut(&left, whole)? { Some(left) } else { None })
     }
 
     /// Returns whether a session is the same conversation as one of these.

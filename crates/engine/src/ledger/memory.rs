@@ -227,7 +227,7 @@ impl Engine {
                     if !is_of || !has_begun(&session) {
                         continue;
                     }
-                    if self.is_idle_copy(&session)? {
+                    if self.is_idle_copy(&session)? || self.is_left_over(&session)? {
                         copies += 1;
                     } else {
                         sessions.insert(session.key.clone(), session);

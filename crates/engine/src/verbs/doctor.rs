@@ -51,7 +51,9 @@ impl Engine {
             session => session,
         };
         if let Some(session) = session {
-            return there(PathBuf::from(session.key.path), session.tip);
+            // Of a transcript that was cut the rest is looked at, not what the store has of all of it.
+            let left = self.left_of(&session)?.map(|left| left.key.path);
+            return there(PathBuf::from(left.unwrap_or(session.key.path)), session.tip);
         }
         // Where several sessions go by a prefix, commits are what is offered to choose from.
         let (seen, ctx) = match self.meant(text, here) {

@@ -173,13 +173,13 @@ impl Engine {
     /// # Errors
     /// `Ambiguous` when several sessions go by the name.
     pub fn find_session(&self, text: &str) -> Result<Option<Session>> {
-        self.best_of(text, in_their_places(self.copies_named(text)?))
+        self.best_of(text, self.in_their_places(self.copies_named(text)?)?)
     }
 
     /// Finds the session that a person means by an id, as [`Engine::find_session`] does. Two that were recorded here under one id and
     /// have nothing in common are told apart by their newest commits.
     pub(crate) fn session_of_id(&self, text: &str) -> Result<Option<Session>> {
-        let all = in_their_places(self.copies_named(text)?);
+        let all = self.in_their_places(self.copies_named(text)?)?;
         let Some(best) = self.best_of(text, all.clone())? else { return Ok(None) };
         let mut apart = vec![best.clone()];
         for other in all.into_iter().filter(|other| other.tip.is_some() && other.key != best.key) {
@@ -196,6 +196,27 @@ impl Engine {
             Some(Candidate { id: session.tip?.to_string(), summary: summary(session) })
         });
         Err(EngineError::Ambiguous { text: text.to_owned(), candidates: candidates.collect() })
+    }
+
+    /// Leaves out what transcripts held before others took their places: an id means what is there. Of a transcript that was cut it
+    /// means all that the store has.
+    fn in_their_places(&self, mut sessions: Vec<Session>) -> Result<Vec<Session>> {
+        let is_there = |session: &Session| overwritten(&session.key.path).is_none();
+        if !sessions.iter().any(is_there) || sessions.iter().all(is_there) {
+            return Ok(sessions);
+        }
+        let (there, before): (Vec<Session>, Vec<Session>) = sessions.drain(..).partition(is_there);
+        for left in there {
+            let mut whole = None;
+            for other in &before {
+                if self.is_cut(&left, other)? {
+                    whole = Some(other.clone());
+                    break;
+                }
+            }
+            sessions.push(whole.unwrap_or(left));
+        }
+        Ok(sessions)
     }
 
     /// Finds a session as [`Engine::find_session`] does, of those that were recorded in this store: anybody may have written
@@ -389,15 +410,6 @@ impl Engine {
         }
         Ok(EngineError::Ambiguous { text: text.to_owned(), candidates })
     }
-}
-
-/// Leaves out what transcripts held before others took their places: an id means what is there.
-fn in_their_places(mut sessions: Vec<Session>) -> Vec<Session> {
-    let is_there = |session: &Session| overwritten(&session.key.path).is_none();
-    if sessions.iter().any(is_there) {
-        sessions.retain(is_there);
-    }
-    sessions
 }
 
 fn of_known(known: Known, text: &str) -> Result<Meant> {

@@ -10,7 +10,7 @@ use stemmata_api::{Answer, Code, Control, GiveBack, Problem};
 use stemmata_engine::{
     BetterState, PlacedFile, Placing, PlacingWish,
     clients::{self, Client},
-    runtime_of,
+    runtime_of, transcript_of,
 };
 use stemmata_model::FormatId;
 
@@ -129,7 +129,7 @@ impl Host {
             return Ok(None);
         }
         let judged_by = |format: &FormatId| self.judged_by(format, request.client_version.as_deref());
-        Ok(better_state(&self.home, Path::new(&session.key.path), (false, &judged_by)))
+        Ok(better_state(&self.home, transcript_of(&session), (false, &judged_by)))
     }
 
     /// Finds out everything that placing may be refused for, before a translation is stored or a file is made.

@@ -70,14 +70,25 @@ impl Host {
             let engine = self.home.renewed()?;
             let by_path = request.path.as_deref().filter(|_| is_path(&request.text));
             let by_path = by_path.map_or(Ok(None), |path| engine.find_session(path))?;
-            let meant = by_path.map_or_else(
-                || engine.session_meant(&request.text, request.here.as_deref()),
-                |session| Ok(Some(session)),
-            )?;
-            let Some(session) = meant else { return Ok(None) };
-            let ctx = current(&engine, &session, &mut unread)?;
+            let meant = || match &by_path {
+                None => engine.session_meant(&request.text, request.here.as_deref()),
+                Some(session) => Ok(Some(session.clone())),
+            };
+            let Some(mut session) = meant()? else { return Ok(None) };
+            // A client may have gone on with what is left of a transcript that was cut.
+            if let Some(left) = engine.left_of(&session)? {
+                current(&engine, &left, &mut unread)?;
+                session = meant()?.unwrap_or(session);
+            }
+            let mut ctx = current(&engine, &session, &mut unread)?;
+            // What was read now may be what is left of it.
+            if let Some(whole) = meant()?.filter(|whole| whole.key != session.key) {
+                ctx = current(&engine, &whole, &mut unread)?;
+                session = whole;
+            }
+            let cut = wire::session::cut(&engine, &session)?;
             let session_id = Some(session.session.to_string());
-            Ok(Some(Found { ctx, session_id, prompt: None, range: None, redirected_from: None }))
+            Ok(Some(Found { ctx, session_id, prompt: None, range: None, cut, redirected_from: None }))
         };
         let found = own().map_err(|fault| fault.0)?.map_or_else(|| service.find(request), Ok)?;
         Ok(Newest { found, unread })

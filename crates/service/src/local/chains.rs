@@ -214,6 +214,7 @@ fn found(engine: &Engine, request: &FindRequest) -> Result<Found, Fault> {
         prompt: None,
         range: None,
         redirected_from: None,
+        cut: None,
     };
     // A path is the caller's; a tag may look like one.
     if let Some(path) = request.path.as_deref().filter(|_| is_path(&request.text))
@@ -231,8 +232,10 @@ fn found(engine: &Engine, request: &FindRequest) -> Result<Found, Fault> {
     }
     let meant = engine.meant(text, request.here.as_deref())?;
     let session_id = meant.session.as_ref().map(|session| session.session.to_string());
+    let cut =
+        meant.session.as_ref().map(|session| wire::session::cut(engine, session)).transpose()?.flatten();
     let is_id = meant.session.is_none() && meant.prompt.is_none();
     let redirected_from = if is_id { redirected_from(engine, text, meant.ctx)? } else { None };
     let prompt = meant.prompt.map(|prompt| FoundPrompt { of: prompt.of.to_string(), entry: prompt.entry });
-    Ok(Found { session_id, prompt, redirected_from, ..at(meant.ctx) })
+    Ok(Found { session_id, prompt, redirected_from, cut, ..at(meant.ctx) })
 }

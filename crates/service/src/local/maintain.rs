@@ -217,7 +217,14 @@ fn named(
     let target = engine.target_of(reference, path)?;
     let ForgetTarget::Commit(id) = &target else { return Ok((target, None)) };
     let redirected_from = super::redirected_from(engine, reference, *id)?;
-    let meant = Found { ctx: id.to_string(), session_id: None, prompt: None, range: None, redirected_from };
+    let meant = Found {
+        ctx: id.to_string(),
+        session_id: None,
+        prompt: None,
+        range: None,
+        cut: None,
+        redirected_from,
+    };
     Ok((target, Some(meant)))
 }
 

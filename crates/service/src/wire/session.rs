@@ -81,3 +81,12 @@ pub(crate) fn stopped(stopped: &StoppedReading) -> v1::StoppedReading {
     let StoppedReading { line, read_bytes, bytes } = *stopped;
     v1::StoppedReading { line, read_bytes, bytes, what: stopped.describe() }
 }
+
+/// Returns what is left of a session in its transcript, where that was cut.
+pub(crate) fn cut(engine: &Engine, session: &Session) -> Result<Option<v1::CutTranscript>, Fault> {
+    Ok(engine.left_of(session)?.map(|left| v1::CutTranscript {
+        path: left.key.path,
+        messages: left.messages,
+        of: session.messages,
+    }))
+}

@@ -35,10 +35,13 @@ pub(super) fn turns(engine: &Engine, request: &ShowTurnsRequest) -> Result<Shown
 pub(super) fn overview(engine: &Engine, request: &OverviewRequest) -> Result<SessionMeant, Fault> {
     let text = &request.reference;
     let here = request.here.as_deref();
-    let Some(session) = engine.session_meant(text, here)? else { return Ok(SessionMeant { overview: None }) };
+    let Some(session) = engine.session_meant(text, here)? else {
+        return Ok(SessionMeant { cut: None, overview: None });
+    };
     let missing = || EngineError::NotFound { what: Wanted::CommitOfSession, text: text.clone() };
     let overview = engine.overview(session.tip.ok_or_else(missing)?, session.cwd.as_deref())?;
-    Ok(SessionMeant { overview: Some(wire::story::overview(&session, &overview)) })
+    let overview = Some(wire::story::overview(&session, &overview));
+    Ok(SessionMeant { cut: wire::session::cut(engine, &session)?, overview })
 }
 
 pub(super) fn compare(engine: &Engine, request: &CompareRequest) -> Result<Comparison, Fault> {
