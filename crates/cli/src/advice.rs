@@ -115,7 +115,7 @@ pub(crate) fn advice(error: &clap::Error, arguments: &[OsString]) -> Option<Stri
             })
         }
         ErrorKind::MissingRequiredArgument => {
-            let [name] = commands_in(arguments).try_into().ok()?;
+            let name = commands_in(arguments).into_iter().next()?;
             USUAL.iter().find(|(usual, _)| *usual == name).map(|(_, usual)| (*usual).to_owned())
         }
         _ => None,

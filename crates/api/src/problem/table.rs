@@ -65,8 +65,12 @@ codes! {
     BadRequest "bad_request" Usage "the request cannot be understood"
         => "`stemma COMMAND --help` shows what a command takes";
     TaskCycle "task_cycle" BadInput "tasks depend on each other in a circle" => "list in `depends_on` only tasks that must be done before this one";
+    RequestTaken "request_taken" Refused "the call's `request` cannot be used"
+        => "give each call a `request` of its own, of 1 to 256 bytes, and the same one when it is repeated";
     EntryTaken "entry_taken" Refused "the session has another entry with this id"
         => "give each entry an `id` of its own; the same id is for repeating a request that may have failed";
+    SessionForgotten "session_forgotten" Refused "the session was forgotten"
+        => "`stemma turn begin` begins it anew, or another one";
     SessionNotBegun "session_not_begun" Refused "nobody has begun a turn of this session"
         => "`stemma turn begin` begins one, and its answer names the session";
     BadPlace "bad_place" Usage "not a place in a file" => "name it as `FILE`, `FILE:LINE` or `FILE:FROM-TO`";

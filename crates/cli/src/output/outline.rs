@@ -17,6 +17,10 @@ const TOOLS_MAX: usize = 3;
 
 /// Returns a point in time in UTC: `14 Feb 22:40`; with the year where it is another one.
 pub(crate) fn moment(at: Timestamp, now: Timestamp) -> String {
+    if at == Timestamp::EPOCH {
+        // What stands for a time that nobody wrote down.
+        return "no time".to_owned();
+    }
     let of = |format: &str, at: Timestamp| {
         jiff::Timestamp::from_microsecond(at.as_micros())
             .map_or_else(|_| "?".to_owned(), |at| at.strftime(format).to_string())

@@ -142,6 +142,8 @@ words! {
         BeginTurn = "beginning the turn",
         /// An entry whose id stands for other content already.
         EntryTaken = "storing the entry",
+        /// To store a call whose request stands for another one, or is none.
+        RequestTaken = "storing the call",
         /// A turn of a session that was forgotten meanwhile.
         TurnForgotten = "storing the turn",
         /// A turn that others overtook again and again.

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 use stemmata_model::{
-    CommitId, EventSeq, Json, LedgerId, Links, NewEvent, NewPayload, Party, Payload, SessionId, topics,
+    CommitId, Event, EventSeq, Json, LedgerId, Links, NewEvent, NewPayload, Party, Payload, SessionId, topics,
 };
 use stemmata_store::EventQuery;
 
@@ -12,6 +12,9 @@ use super::turn::TurnOf;
 use super::turn::begin::TurnContext;
 use crate::engine::Engine;
 use crate::error::Result;
+
+/// Openings of a session that are looked at where the first one was forgotten: it may have been begun again.
+const OPENINGS_MAX: usize = 64;
 
 /// The name of this program as a sender: it opens sessions and compacts them.
 pub(super) const OPENER: &str = "stemmata";
@@ -32,7 +35,7 @@ pub(crate) struct Opening {
 }
 
 impl Engine {
-    /// Returns what opened a session in a ledger, up to an event. Reads one event.
+    /// Returns what opened a session in a ledger, up to an event: of what was not forgotten. Reads one event, where nothing was.
     pub(crate) fn opening_of(
         &self,
         ledger: &LedgerId,
@@ -45,7 +48,13 @@ impl Engine {
             through,
             ..EventQuery::after(None, 1)
         };
-        let Some(event) = self.log.events(ledger, &query)?.into_iter().next() else { return Ok(None) };
+        let is_forgotten = |event: &Event| matches!(event.payload, Payload::Gone(gone) if gone.forgotten);
+        let mut found = self.log.events(ledger, &query)?.into_iter().next();
+        if found.as_ref().is_some_and(is_forgotten) {
+            let query = EventQuery { limit: OPENINGS_MAX, ..query };
+            found = self.log.events(ledger, &query)?.into_iter().find(|event| !is_forgotten(event));
+        }
+        let Some(event) = found else { return Ok(None) };
         let data = match &event.payload {
             Payload::Plain { data: Some(data), .. } => data.to_value(),
             Payload::Plain { .. } | Payload::Line { .. } | Payload::Gone(_) => Value::Null,

@@ -192,7 +192,8 @@ impl Engine {
         let (snapshot, note) = self.follow_up(&turn.ledger, &call.events, Durability::default());
         notes.extend(note);
         let Stored { appended, checkpoint, mut acted, is_late, .. } = stored;
-        if let (Some(why), Some(acted)) = (overflow, &mut acted) {
+        // A report that cannot be true shows nothing.
+        if let (Some(why), Some(acted)) = (overflow, acted.as_mut().filter(|acted| !acted.left_aside)) {
             acted.see_overflow(why);
         }
         Ok(Taken { appended, checkpoint, snapshot, acted, is_late, notes })

@@ -224,7 +224,7 @@ fn an_id_of_a_request_is_of_one_call_and_for_a_day() {
             engine.step(&turn("s"), made)
         };
         let refused = |done: Result<(), EngineError>| {
-            let Err(EngineError::Refused { what: Refusal::EntryTaken, reasons }) = done else {
+            let Err(EngineError::Refused { what: Refusal::RequestTaken, reasons }) = done else {
                 panic!("{done:?}")
             };
             assert!(reasons[0].contains("request `r`"), "{reasons:?}");
@@ -233,9 +233,12 @@ fn an_id_of_a_request_is_of_one_call_and_for_a_day() {
         refused(step(&["go"], "r").map(drop));
         step(&["one", "two"], "s").expect("a step");
         let stored = told(&engine);
-        assert!(matches!(step(&["one"], "s"), Err(EngineError::Refused { what: Refusal::EntryTaken, .. })));
+        assert!(matches!(step(&["one"], "s"), Err(EngineError::Refused { what: Refusal::RequestTaken, .. })));
         for id in [String::new(), "x".repeat(REQUEST_BYTES_MAX + 1)] {
-            assert!(matches!(step(&["x"], &id), Err(EngineError::Refused { what: Refusal::EntryTaken, .. })));
+            assert!(matches!(
+                step(&["x"], &id),
+                Err(EngineError::Refused { what: Refusal::RequestTaken, .. })
+            ));
         }
         assert_eq!(told(&engine), stored);
         time.store(REQUEST_KEPT_US, Ordering::Relaxed);
@@ -355,6 +358,14 @@ fn what_was_forgotten_is_not_taken_for_a_repetition() {
         let step = || TurnMade { entries: vec![said("a", Role::Assistant, "craft")], ..TurnMade::default() };
         let first = engine.step(&turn("s"), step()).expect("a step").appended.expect("events").last;
         engine.log().forget_events(&turn("s").session).expect("forgotten");
+        // What comes late of a forgotten session may say what went.
+        for _ in 0..2 {
+            let late = engine.step(&turn("s"), step());
+            let is_refused = matches!(late, Err(EngineError::Refused { what: Refusal::TurnForgotten, .. }));
+            assert!(is_refused, "{late:?}");
+        }
+        assert!(engine.check_begun(&turn("s")).is_err());
+        engine.begin_turn(&BeginTurn::new(turn("s"), said("u", Role::User, "go"))).expect("begun anew");
         let again = engine.step(&turn("s"), step()).expect("a step").appended.expect("events").last;
         assert!(again > first);
     });

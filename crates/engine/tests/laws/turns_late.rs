@@ -54,7 +54,7 @@ fn a_repeated_call_with_hints_is_the_same_call() {
             first.map(|all| all.last)
         );
         let other = step("made up 3", false);
-        assert!(matches!(other, Err(EngineError::Refused { what: Refusal::EntryTaken, .. })), "{other:?}");
+        assert!(matches!(other, Err(EngineError::Refused { what: Refusal::RequestTaken, .. })), "{other:?}");
     });
 }
 

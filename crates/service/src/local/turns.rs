@@ -61,7 +61,9 @@ fn begin_once(
     if let (Some(id), true) = (&request.request, names_session) {
         turn.session = engine.session_of_request(&turn.ledger, &turn.agent, id)?.unwrap_or(turn.session);
     }
-    let identity = identity(request.request.as_deref(), request.said.id.is_some());
+    // An entry's id is of a session, and this call may begin one that nobody can name when it is repeated.
+    let names_entries = request.said.id.is_some() && (request.request.is_some() || !names_session);
+    let identity = identity(request.request.as_deref(), names_entries);
     let context = match &request.context {
         None => engine::TurnContext::None,
         Some(TurnContext::Resume(of)) => engine::TurnContext::Resume(ctx(engine, of)?),

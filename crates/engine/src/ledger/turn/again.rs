@@ -176,7 +176,11 @@ impl Engine {
                 return self.stored_at(call.turn, keyed.first, keyed.last).map(Found::Stored);
             }
             if let Some(id) = call.identity.request() {
-                return Err(taken(&format!("request `{id}` of the session"), Some(keyed.first)));
+                let reason = format!(
+                    "request `{id}` of the session has other content already, at event {}; give what is new another `request`",
+                    keyed.first
+                );
+                return Err(EngineError::Refused { what: Refusal::RequestTaken, reasons: vec![reason] });
             }
         }
         let (is_new, repeated) = if names_entries {
@@ -416,7 +420,7 @@ fn check_request(id: &str) -> Result<()> {
         return Ok(());
     }
     let reason = format!("`request` has {} bytes, and an id has 1 to {REQUEST_BYTES_MAX}", id.len());
-    Err(EngineError::Refused { what: Refusal::EntryTaken, reasons: vec![reason] })
+    Err(EngineError::Refused { what: Refusal::RequestTaken, reasons: vec![reason] })
 }
 
 /// Returns the key of a call that began a session without a name.

@@ -44,6 +44,7 @@ impl Engine {
             let known = self.log.ledger(&turn.ledger)?;
             let (last, epoch) = known.as_ref().map_or((0, None), |known| (known.last, Some(known.epoch)));
             let begun = begun.get_or_insert_with(|| EventSeq::new(last));
+            self.refuse_gone(turn)?;
             let news = match brings {
                 Brings::Events(events) => News { events: events.to_vec(), ..News::default() },
                 Brings::Call(call) => match self.find_call(call)? {
@@ -124,6 +125,18 @@ impl Engine {
         }
     }
 
+    /// Refuses an act of a session that was forgotten, whenever: what it brings may say what went. One that begins it anew opens it.
+    fn refuse_gone(&self, turn: &TurnOf) -> Result<()> {
+        if self.opening_of(&turn.ledger, &turn.session, None)?.is_some() {
+            return Ok(());
+        }
+        let started = EventQuery {
+            session: Some(turn.session.clone()),
+            ..EventQuery::latest(topics::topic(topics::SESSION_STARTED), 1)
+        };
+        if self.log.events(&turn.ledger, &started)?.is_empty() { Ok(()) } else { Err(forgotten(turn)) }
+    }
+
     /// Refuses an act whose session was forgotten since it began, at the ledger's event `begun`: what the act brings may say what
     /// went. A session is forgotten whose first and last event are; a single event that went is no reason.
     pub(super) fn refuse_forgotten(&self, turn: &TurnOf, begun: Option<EventSeq>) -> Result<()> {
@@ -139,11 +152,7 @@ impl Engine {
             Ok(found.iter().any(|event| matches!(event.payload, Payload::Gone(gone) if gone.forgotten)))
         };
         if is_gone(Order::NewestFirst)? && is_gone(Order::OldestFirst)? {
-            let reasons = vec![format!(
-                "session `{}` was forgotten meanwhile, and what was made of it is not stored; begin another session",
-                turn.session
-            )];
-            return Err(EngineError::Refused { what: Refusal::TurnForgotten, reasons });
+            return Err(forgotten(turn));
         }
         Ok(())
     }
@@ -207,4 +216,10 @@ impl Engine {
         }
         Ok(None)
     }
+}
+
+fn forgotten(turn: &TurnOf) -> EngineError {
+    let reasons =
+        vec![format!("session `{}` was forgotten, and what was made of it is not stored", turn.session)];
+    EngineError::Refused { what: Refusal::TurnForgotten, reasons }
 }

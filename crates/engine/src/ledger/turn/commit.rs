@@ -102,7 +102,8 @@ impl Engine {
         let new = append.iter().flat_map(|append| &append.events);
         let numbered = (last + 1..).zip(new).filter(|(_, event)| event.session == turn.session);
         for (seq, event) in numbered {
-            lines.extend(new_line(event).and_then(|line| Line::of_event(seq, &event.topic, line)));
+            let now = append.as_ref().map_or(Timestamp::EPOCH, |append| append.now);
+            lines.extend(new_line(event).and_then(|line| Line::of_event((seq, now), &event.topic, line)));
             reasons.extend(reasons_in(&event.topic, new_data(event)).into_iter().map(|reason| (seq, reason)));
         }
         let count = append.as_ref().map_or(0, |append| append.events.len());
@@ -126,9 +127,12 @@ impl Engine {
             let checkpoint = step.map(|step| Checkpointed { id: step.id, existed: true, notes: Vec::new() });
             return Ok(Stored { appended, checkpoint, notes, ..Stored::default() });
         };
+        // The time of what it holds: of two that commit the same lines behind the same commit both make the same one.
+        let said_at = lines.last().map_or_else(|| self.clock.now(), |line| line.at);
+        let made_at = parent.as_ref().map_or(said_at, |parent| said_at.max(parent.core.created_at));
         let held = held(&lines, append.map(|append| Write::Append(Box::new(append))), self.is_log_the_store);
         let scrubber = self.scrubber_at(cwd.as_deref().map(std::path::Path::new))?;
-        let mut request = request(turn, parent.as_ref(), (&held, boundary), self.clock.now());
+        let mut request = request(turn, parent.as_ref(), (&held, boundary), made_at);
         // What came behind lines that wait is of the commit that will hold them.
         let covered = reasons.into_iter().filter(|(seq, _)| *seq <= through.get());
         request.reasons = covered.map(|(_, reason)| reason).collect();
@@ -249,7 +253,8 @@ impl Engine {
         while let Some(asked) = query {
             let page = self.log.page(&turn.ledger, &asked)?;
             for event in &page.events {
-                let line = line(event).and_then(|line| Line::of_event(event.seq.get(), &event.topic, line));
+                let place = (event.seq.get(), event.at);
+                let line = line(event).and_then(|line| Line::of_event(place, &event.topic, line));
                 lines.extend(line);
                 let given = reasons_in(&event.topic, data(event)).into_iter();
                 reasons.extend(given.map(|reason| (event.seq.get(), reason)));
@@ -274,23 +279,24 @@ impl Engine {
 /// Returns the bytes of the lines that events of a session will have.
 pub(super) fn new_lines(turn: &TurnOf, events: &[NewEvent]) -> Vec<u8> {
     let own = events.iter().filter(|event| event.session == turn.session);
-    let lines = own.filter_map(|event| Line::of_event(0, &event.topic, new_line(event)?));
+    let lines = own.filter_map(|event| Line::of_event((0, Timestamp::EPOCH), &event.topic, new_line(event)?));
     lines.flat_map(|line| line.bytes).collect()
 }
 
 /// A line that a commit is to hold.
 pub(super) struct Line {
     seq: u64,
+    at: Timestamp,
     id: ArtifactId,
     bytes: Vec<u8>,
 }
 
 impl Line {
     /// Returns what an event's line adds to a commit.
-    fn of_event(seq: u64, topic: &Topic, line: &Json) -> Option<Self> {
+    fn of_event((seq, at): (u64, Timestamp), topic: &Topic, line: &Json) -> Option<Self> {
         (!is_beside(topic.as_str())).then(|| {
             let bytes = format!("{line}\n").into_bytes();
-            Self { seq, id: artifact_id(&bytes), bytes }
+            Self { seq, at, id: artifact_id(&bytes), bytes }
         })
     }
 }

@@ -138,7 +138,7 @@ impl SessionMemory {
         };
         for id in &done {
             if !known(&self.state.items.tasks, id) {
-                let named = (Words { text: id.clone(), hash: None }, id.clone());
+                let named = (Words { hash: None, ..Words::of(id, TASK_CHARS_MAX) }, id.clone());
                 self.state.items.task(task(named, TaskStatus::Done), &Bounds::SESSION);
             }
         }

@@ -41,6 +41,8 @@ pub(in crate::ledger::turn) struct Acted {
     pub(super) summaries: Summaries,
     /// Messages that the model sees.
     pub(super) messages: usize,
+    /// Whether a report of this call was left aside.
+    pub(in crate::ledger::turn) left_aside: bool,
     /// Why the answer shows an overflow that the provider did not report as an error.
     pub(super) overflow_seen: Option<&'static str>,
 }
@@ -337,7 +339,8 @@ impl Work<'_> {
         };
         let (events, progress) = (std::mem::take(&mut self.events), std::mem::take(&mut self.known.progress));
         let (summaries, messages) = (std::mem::take(&mut self.known.summaries), self.known.messages);
-        Acted { events, commits, report, progress, summaries, messages, overflow_seen: None }
+        let left_aside = self.known.left_aside.is_some();
+        Acted { events, commits, report, progress, summaries, messages, left_aside, overflow_seen: None }
     }
 
     fn push_alert(&mut self, alert: &Alert, tokens: Tokens) {
