@@ -16,10 +16,10 @@ use stemmata_prompt::window::{
     Estimated, EstimatedFrom, Measure, Unbelievable, entry_tokens, estimate, held_tokens, largest_report,
 };
 
-pub use live::{KnownWindow, LiveWindow, known_window, window_within_model};
+pub use live::{LiveWindow, known_window, window_within_model};
 pub(crate) use live::{drop_old_usage, is_seen};
 
-use stemmata_tokens::model;
+use stemmata_tokens::window;
 
 use crate::error::{EngineError, Refusal, Result};
 use crate::ledger::WorkTold;
@@ -107,9 +107,10 @@ impl LiveWindow {
 
     /// Returns what the window can hold at most by what is known of it: nobody's wish, and the larger of the two that may say it.
     fn largest_window(&self) -> Option<Tokens> {
-        let of_model =
-            self.model.as_deref().and_then(model).and_then(|row| row.window).map(|(tokens, _)| tokens);
-        let known = known_window(&self.runtime, None).map(|(_, (tokens, _))| tokens);
+        // A report that is larger than an assumed window refutes the assumption, not the report.
+        let of_model = self.model.as_deref().and_then(window).filter(|known| !known.is_assumed);
+        let of_model = of_model.map(|known| known.tokens);
+        let known = known_window(&self.runtime, None).map(|(_, known)| known.tokens);
         [self.window_tokens, of_model].into_iter().flatten().max().or(known).map(Tokens)
     }
 

@@ -74,8 +74,7 @@ pub use engine::{Engine, FORMER_MACHINES_MAX, Identity};
 pub use error::{Absent, BadRange, Candidate, EngineError, ErrorKind, FormatUse, Refusal, Result, Wanted};
 pub use git::{GitAnswer, GitQuestion};
 pub use guard::{
-    GuardWanted, Guarded, GuardedItem, KnownWindow, LiveWindow, is_overhead, known_window,
-    window_within_model,
+    GuardWanted, Guarded, GuardedItem, LiveWindow, is_overhead, known_window, window_within_model,
 };
 pub use home::{
     Calls, Clients, HeldSession, Holding, Home, HomeNote, HomeOptions, MachineFacts, Marker, Markers,

@@ -30,6 +30,15 @@ impl Maker {
         NAMES.iter().find(|(start, _)| name.starts_with(start)).map(|(_, maker)| *maker)
     }
 
+    /// Returns its name, as people write it.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::OpenAi => "OpenAI",
+            Self::Anthropic => "Anthropic",
+            Self::Google => "Google",
+        }
+    }
+
     /// Returns its name, as most programs write it.
     pub const fn as_str(self) -> &'static str {
         match self {

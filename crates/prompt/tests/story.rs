@@ -185,3 +185,20 @@ fn a_turn_that_was_taken_back_is_not_told_with_the_one_before() {
         assert_eq!(story.files, folded(&whole).files, "{size}");
     }
 }
+
+/// Some clients write an answer's usage down before it is finished: such numbers are no sum.
+#[test]
+fn an_output_that_was_reported_in_part_is_no_sum() {
+    let answers = |reported: u64| {
+        let said = |number: usize| {
+            let mut said = entry(number, Role::Assistant, vec![Part::Text("word ".repeat(200))]);
+            said.meta.usage = Some(Usage { output_tokens: reported, input_tokens: 10, ..Usage::default() });
+            said.meta.message_id = Some(format!("m{number}"));
+            said
+        };
+        folded(&[(0..4).map(said).collect()]).tokens.expect("reported")
+    };
+    assert!(answers(3).is_output_partial);
+    let whole = answers(240);
+    assert_eq!((whole.output, whole.input, whole.is_output_partial), (960, 40, false));
+}

@@ -113,33 +113,28 @@ impl Translator<'_> {
             return;
         }
         if entry.meta.sidechain.is_some() && !is_side {
-            let reason = "it belongs to a subagent, whose conversation is a chain of its own";
+            let reason = "a message of a subagent, whose conversation is a chain of its own";
             return self.report.add(&entry.id, Action::Dropped, "entry", reason);
         }
         if self.is_own_instruction(&entry) {
             let reason = format!("an instruction that {} gives; {} gives its own", self.from, self.to);
             return self.report.add(&entry.id, Action::Dropped, "entry", &reason);
         }
-        let provider = entry.meta.model.as_deref().and_then(Maker::of_model);
+        let provider = entry.meta.model.as_deref().and_then(Maker::of_model).or(self.from_intake.maker);
         let change = parts::Change {
             entry: &entry.id,
             from: self.from,
             to: self.to,
             intake: self.to_intake,
-            is_same_provider: self.accepts(provider.or(self.from_intake.maker)),
+            provider,
+            is_same_provider: self.accepts(provider),
         };
         let mut entry_parts = entry.parts;
         self.name_calls(&mut entry_parts);
         let had_parts = !entry_parts.is_empty();
-        let is_thought = entry_parts.iter().all(|part| matches!(part, Part::Thinking { .. }));
         let parts = parts::translate(entry_parts, &change, &mut self.report);
         if parts.is_empty() && had_parts {
-            let reason = if is_thought {
-                "message dropped (contained only encrypted reasoning)"
-            } else {
-                "message dropped (no part of it can be converted)"
-            };
-            return self.report.add(&entry.id, Action::Dropped, "entry", reason);
+            return self.report.drop_entry(&entry.id);
         }
         self.report.kept += 1;
         self.push(Entry { parts, ..Entry { parts: Vec::new(), ..entry } });

@@ -24,10 +24,11 @@ pub fn check_window(settings: &Settings) -> Answer<()> {
 pub fn window_limits(settings: &Settings, tokens: Option<u64>, model: Option<&str>) -> Answer<WindowLimits> {
     let rules = &settings.window;
     let bad = |detail: String| Box::new(Problem::new(Code::WindowBad, detail));
-    let of_model = model.and_then(|name| Some((name, tokens::model(name)?.window?)));
+    let of_model = model.and_then(|name| Some((name, tokens::window(name)?)));
+    let assumed = tokens.is_none() && of_model.is_some_and(|(_, known)| known.is_assumed);
     let (limit, limit_from) = match (tokens, of_model, rules.tokens) {
         (Some(tokens), ..) => (tokens, "`--window`".to_owned()),
-        (None, Some((name, (tokens, source))), _) => (tokens, format!("{name}: {source}")),
+        (None, Some((name, known)), _) => (known.tokens, known.told(name)),
         (None, None, Some(tokens)) if model.is_none() => (tokens, "`window.tokens`".to_owned()),
         (None, None, _) => {
             let what = model.map_or_else(String::new, |name| format!(" of the model `{name}`"));
@@ -47,5 +48,5 @@ pub fn window_limits(settings: &Settings, tokens: Option<u64>, model: Option<&st
         unit: row.unit.to_owned(),
         acts: row.acts.to_owned(),
     });
-    Ok(WindowLimits { limit, limit_from, limits: rows.collect() })
+    Ok(WindowLimits { limit, limit_from, assumed, limits: rows.collect() })
 }

@@ -47,6 +47,7 @@ pub(crate) fn losses(report: &LossReport) -> v1::Losses {
         action: loss.action.as_str().to_owned(),
         part: loss.part.to_owned(),
         reason: loss.reason.clone(),
+        tool: loss.tool.clone(),
     });
     v1::Losses {
         from: report.from.clone(),

@@ -12,6 +12,7 @@ mod merge;
 mod models;
 mod split;
 mod vocabulary;
+mod windows;
 
 pub use counter::{Counter, Encoding, base_count};
 pub use images::{IMAGE_HEAD_BYTES, Pixels, image_size, image_tokens};
@@ -20,3 +21,4 @@ pub use learn::{
     usage_pairs,
 };
 pub use models::{MODELS, ModelRow, model};
+pub use windows::{COMMON_WINDOW_TOKENS, KnownWindow, WINDOWS, WindowRow, window};

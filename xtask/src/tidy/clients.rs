@@ -27,6 +27,7 @@ const OTHER_MEANINGS: &[(&str, &str)] = &[
     ("crates/prompt/src/compact/summary/weights.rs", "a file that many projects have"),
     ("crates/runtimes/src/bureau/", "a field of a format"),
     ("crates/tokens/src/models.rs", "models"),
+    ("crates/tokens/src/windows.rs", "models"),
 ];
 
 /// What only tests use.

@@ -26,6 +26,9 @@ pub struct Started {
     /// What was placed for it; absent for a fresh start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placed: Option<Placed>,
+    /// What the user should know of the start itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
 }
 
 /// The transcript's own bytes, written out.
@@ -132,12 +135,15 @@ pub struct Losses {
 pub struct Loss {
     /// The entry it was part of.
     pub entry: String,
-    /// `changed` or `dropped`.
+    /// `changed`, `dropped`, or `kept` for a call as it was of a tool that the target does not have.
     pub action: String,
     /// `entry`, `text`, `thinking`, `tool_name`, `tool_error`, `image`, `file` or `opaque`.
     pub part: String,
-    /// Why.
+    /// What it was and why: `a thought that only Anthropic can read`.
     pub reason: String,
+    /// The tool of a call that is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
 }
 
 /// An entry whose parent is not part of a context.

@@ -52,6 +52,12 @@ pub struct GuardReport {
     pub limit: u64,
     /// Where that comes from.
     pub limit_from: String,
+    /// Whether it is the window of the model's family, since no source says the model's own; left out if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub limit_assumed: bool,
+    /// Where no window is known: the tokens of a common one, to compare with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub common_limit: Option<u64>,
     /// Tokens that pruning aims at.
     pub target: u64,
     /// Tokens after the prune.

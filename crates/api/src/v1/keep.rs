@@ -17,6 +17,9 @@ pub struct Forget {
     pub sessions: Vec<String>,
     /// Their titles, in the same order; empty where one has none.
     pub titles: Vec<String>,
+    /// Their transcripts that clients of this machine still have: nothing of them is deleted.
+    #[serde(default)]
+    pub transcripts_left: Vec<String>,
     /// Files beside their transcripts that are gone.
     #[serde(default)]
     pub sidecars: u64,

@@ -398,6 +398,9 @@ pub struct ModelWindow {
     /// Where that comes from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// Whether it is the window of the model's family, since no source says the model's own; left out if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub assumed: bool,
     /// The clients that run such models and whose threshold is known.
     pub clients: Vec<ClientWindow>,
 }
@@ -416,6 +419,9 @@ pub struct ClientWindow {
     pub compacts_at: Option<u64>,
     /// Where that comes from.
     pub source: String,
+    /// Whether the window is only assumed, as of the model's family; left out if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub assumed: bool,
 }
 
 /// The images of the messages in a prompt. The prompt only names them, so they are not among its tokens.

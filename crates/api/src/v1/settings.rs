@@ -156,6 +156,9 @@ pub struct WindowLimits {
     pub limit: u64,
     /// Where that comes from.
     pub limit_from: String,
+    /// Whether it is the window of the model's family, since no source says the model's own; left out if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub assumed: bool,
     /// Every limit, in the order in which they act.
     pub limits: Vec<WindowLimit>,
 }

@@ -261,7 +261,7 @@ pub struct SessionOverview {
     pub turns: Vec<OverviewTurn>,
 }
 
-/// Tokens that a provider reported.
+/// Tokens that a provider reported, of all requests of a session together: what was sent again counts again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ReportedTokens {
@@ -273,6 +273,9 @@ pub struct ReportedTokens {
     pub cache_read: u64,
     /// Written to the cache.
     pub cache_write: u64,
+    /// Whether the client wrote down only a part of what was answered: `output` is not their sum. Left out if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub output_partial: bool,
 }
 
 /// An error, and what resolved it.

@@ -114,6 +114,9 @@ pub struct TurnWindowReport {
     pub limit: u64,
     /// Where that comes from.
     pub limit_from: String,
+    /// Whether it is the window of the model's family, since no source says the model's own; left out if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub limit_assumed: bool,
     /// Tokens that pruning aims at.
     pub target: u64,
     /// Whether the model can be called: not after an overflow.

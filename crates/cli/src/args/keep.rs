@@ -28,8 +28,8 @@ pub(crate) struct Forget {
     #[arg(long, value_name = "DIR", conflicts_with = "undo")]
     pub(crate) project: Option<PathBuf>,
 
-    /// Allow a forgotten session to be imported again: the whole session id, the beginning of a commit's id, or the path
-    /// of the transcript
+    /// Allow a forgotten session to be imported again: its id, the beginning of that or of a commit's id, or the path of the
+    /// transcript
     #[arg(long, value_name = "REF")]
     pub(crate) undo: Option<String>,
 

@@ -65,7 +65,7 @@ fn told(made: &Compacted, ids: ShortIds) -> String {
     let id = made.id.as_deref().map_or_else(|| "not stored".to_owned(), |id| ids.painted(id));
     put!(
         text,
-        "{} {id}: about {} tokens instead of {}\n",
+        "{} {id}: about {} tokens instead of {} in the window (estimated, without system prompt and tools)\n",
         Style::Compaction.paint("◆"),
         size::count(made.tokens_after),
         size::count(made.tokens_before)
@@ -144,11 +144,12 @@ fn print(app: &App, args: &Compact) -> Result<Exit, CliError> {
     app.console.notes(&made.notes);
     if !app.console.json {
         app.console.say(&format!(
-            "about {} tokens of {} instead of {}, of {}",
+            "about {} tokens, at most {}, for {} with {} (estimated; {})",
             size::count(made.token_count),
             size::count(made.tokens_max),
+            size::many(made.entries, "entry"),
             size::count(made.tokens_before),
-            size::many(made.entries, "entry")
+            if request.stop == "root" { "the whole session" } else { "since the last compaction" }
         ));
     }
     Ok(exit)

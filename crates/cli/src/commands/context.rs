@@ -132,7 +132,8 @@ fn window(report: &ContextReport) -> String {
         let model = tame(&window.model);
         if let Some(tokens) = window.tokens {
             let used = report.trace.budget.final_tokens.saturating_mul(100) / tokens.max(1);
-            put!(text, "window {} tokens of {model}; the prompt takes {used} %\n", grouped(tokens));
+            let assumed = if window.assumed { " (assumed, as of its family)" } else { "" };
+            put!(text, "window {} tokens of {model}{assumed}; the prompt takes {used} %\n", grouped(tokens));
         } else {
             put!(text, "window not known of {model}\n");
         }

@@ -3,6 +3,8 @@
 use stemmata_api::v1::{self, UnforgetRequest};
 use stemmata_api::{Code, Problem};
 
+use std::path::Path;
+
 use crate::args::keep::Forget;
 use crate::commands::confirm::{Final, confirmed, shown, unasked, warn_unfinished};
 use crate::commands::launch::quoted;
@@ -74,7 +76,19 @@ fn with_own_hint(request: &v1::ForgetRequest, mut problem: Box<Problem>) -> Box<
 }
 
 fn undo(app: &App, text: &str) -> Result<Exit, CliError> {
-    let undone = app.service()?.unforget(&UnforgetRequest { reference: text.to_owned() })?;
+    let service = app.service()?;
+    let unforget = |reference: String| service.unforget(&UnforgetRequest { reference });
+    // What was printed of a session is the beginning or the end of its id, of which the store keeps nothing.
+    let undone = match app.host()?.forgotten_transcripts(text)?.as_slice() {
+        [] => unforget(text.to_owned())?,
+        [one] => unforget(one.to_string_lossy().into_owned())?,
+        several => {
+            let paths: Vec<String> = several.iter().map(|path| app.environment.shown(path)).collect();
+            let paths = paths.join(", ");
+            let detail = format!("`{text}` is of several forgotten transcripts: {paths}");
+            return Err(Box::new(Problem::new(Code::Ambiguous, detail)).into());
+        }
+    };
     app.answer(&undone, || {
         Ok("It may be imported again: `stemma import` imports what its transcript still holds.\n".to_owned())
     })
@@ -157,11 +171,30 @@ fn told(app: &App, done: &v1::Forget) -> Result<String, CliError> {
         }
     }
     text.push_str(&told_others(app, done)?);
+    text.push_str(&told_left(app, done));
     let holds_on = !done.kept.is_empty() || (!done.copies.is_empty() && done.cut.is_empty());
     if dry_run && holds_on {
         put!(text, "{}: `--everywhere` cuts it out of branches and copies too\n", Style::Hint.paint("hint"));
     }
     Ok(text)
+}
+
+/// Says what a client still has, and how to allow it again.
+fn told_left(app: &App, done: &v1::Forget) -> String {
+    let mut text = String::new();
+    for path in done.transcripts_left.iter().take(LINES_MAX) {
+        let verb = if done.dry_run { "Would stay" } else { "Stays" };
+        put!(text, "{verb} on disk: {}\n", app.environment.shown(Path::new(path)));
+    }
+    if done.transcripts_left.len() > LINES_MAX {
+        put!(text, "… and {} more transcripts\n", done.transcripts_left.len() - LINES_MAX);
+    }
+    let ids = done.sessions.iter().chain(&done.removed).chain(&done.cut);
+    if let Some(id) = ids.into_iter().next().filter(|_| !done.dry_run) {
+        let hint = Style::Hint.paint("hint");
+        put!(text, "{hint}: `stemma forget --undo {}` lets all of it be imported again\n", tame(id));
+    }
+    text
 }
 
 fn told_others(app: &App, done: &v1::Forget) -> Result<String, CliError> {

@@ -17,6 +17,9 @@ const SHOWN_MAX: usize = 20;
 /// Columns of the bar.
 const BAR_COLUMNS: u64 = 50;
 
+/// Columns of a model's name.
+const MODEL_COLUMNS: usize = 64;
+
 /// Characters of an id that stands for an entry without a number.
 const ID_CHARS_MAX: usize = 24;
 
@@ -47,24 +50,21 @@ fn told(report: &GuardReport, width: usize) -> String {
     }
     let mut text = format!("{}\n", bar(report));
     let style = zone_style(&report.zone);
+    let assumed = if report.limit_assumed { " assumed" } else { "" };
     put!(
         text,
-        "{}: {} of {} tokens ({}), {}\n",
+        "{}: {} of{assumed} {} tokens ({}), {}\n",
         style.paint(&report.zone),
         grouped(report.tokens),
         grouped(report.limit),
         percent(report.ratio),
         report.recommendation
     );
-    put!(
-        text,
-        "tokens {}, by {}; window of {}\n",
-        rests(report),
-        tame(&report.counter),
-        tame(&report.limit_from)
-    );
-    if report.overhead_tokens > 0 {
-        put!(text, "system prompt and tools: {}\n", many(report.overhead_tokens, "token"));
+    put!(text, "tokens in the window, {}\n", rests(report));
+    text.push_str(&overhead(report));
+    put!(text, "window of {}\n", tame(&report.limit_from));
+    if report.limit_assumed {
+        put!(text, "{}: `--window N` gives its real size\n", Style::Hint.paint("hint"));
     }
     if report.hidden > 0 {
         put!(text, "hidden from the model already: {}\n", many(report.hidden, "entry"));
@@ -79,20 +79,53 @@ fn told(report: &GuardReport, width: usize) -> String {
     text
 }
 
-/// Says what a context takes whose window is not known.
+/// Says what a context takes whose window is not known, beside a common one.
 fn unjudged(report: &GuardReport) -> String {
-    let mut text =
-        format!("{} tokens {}, by {}\n", grouped(report.tokens), rests(report), tame(&report.counter));
-    if report.overhead_tokens > 0 {
-        put!(text, "system prompt and tools: {}\n", many(report.overhead_tokens, "token"));
+    let mut text = format!("{} tokens in the window, {}\n", grouped(report.tokens), rests(report));
+    put!(text, "{}", overhead(report));
+    let model =
+        report.model.as_deref().map(|name| format!(" of the model `{}`", fit(&tame(name), MODEL_COLUMNS)));
+    put!(text, "the window{} is not known", model.unwrap_or_default());
+    if let Some(common) = report.common_limit {
+        let part = (report.tokens.saturating_mul(100) + common / 2) / common.max(1);
+        put!(text, ": of {} that would be {part} %", grouped(common));
     }
-    text.push_str("the window is not known: `--window N` says how many tokens it takes, and judges it\n");
+    put!(
+        text,
+        "\n{}: `--window N` says how many tokens it takes, and judges it\n",
+        Style::Hint.paint("hint")
+    );
     text
 }
 
 /// Says what the tokens rest on.
-fn rests(report: &GuardReport) -> &'static str {
-    if report.tokens_from == "usage" { "as reported with an answer" } else { "counted" }
+fn rests(report: &GuardReport) -> String {
+    let counter = tame(&report.counter);
+    if report.tokens_from == "usage" {
+        format!("as reported with the last answer; what came later is counted by {counter}")
+    } else {
+        format!("counted by {counter}")
+    }
+}
+
+/// Says how much of the tokens no entry holds.
+fn overhead(report: &GuardReport) -> String {
+    if report.overhead_tokens == 0 {
+        // A report is of the whole request; a count has only what is stored.
+        let is_counted = report.tokens_from != "usage";
+        return if is_counted {
+            "without the system prompt and tools: `--overhead N` adds them\n"
+        } else {
+            ""
+        }
+        .to_owned();
+    }
+    let entries = report.tokens.saturating_sub(report.overhead_tokens);
+    format!(
+        "{} of them are the entries, {} the system prompt and tools\n",
+        grouped(entries),
+        grouped(report.overhead_tokens)
+    )
 }
 
 /// Says what a prune would do.

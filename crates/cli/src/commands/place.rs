@@ -11,11 +11,11 @@ use stemmata_service::PlaceRequest;
 use crate::args::give::Placement;
 use crate::errors::CliError;
 use crate::output::session;
-use crate::output::size::{self, many};
+use crate::output::size::{self, grouped, many};
 use crate::output::table::fit;
 use crate::wiring::App;
 
-/// Reasons of losses that are told to a person; `--json` has them all.
+/// Kinds of losses, and tools, that are told to a person.
 const LOSS_REASONS_MAX: usize = 8;
 
 /// What is placed: a commit, and the session that was named or chosen.
@@ -218,26 +218,58 @@ fn say_skipped(app: &App, skipped: &[Session]) {
         .say(&format!("Skipped «{title}» ({}){more}: no installed client can resume it", first.format));
 }
 
-/// Says what a translation kept, and what it did not.
+/// Says what a translation converted, and what it did not.
 pub(crate) fn say_losses(app: &App, losses: Option<&Losses>) {
-    let Some(losses) = losses else { return };
-    let mut told =
-        format!("Translated from {} to {}: {} kept", losses.from, losses.to, many(losses.kept, "entry"));
-    for (count, what) in [(losses.changed, "of them changed"), (losses.dropped, "dropped")] {
-        if count > 0 {
-            told = format!("{told}, {count} {what}");
+    if let Some(losses) = losses {
+        for line in told_losses(losses) {
+            app.console.say(&line);
         }
     }
-    app.console.say(&told);
-    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
-    for loss in &losses.entries {
-        *reasons.entry(loss.reason.as_str()).or_default() += 1;
+}
+
+fn told_losses(losses: &Losses) -> Vec<String> {
+    let of = |action: &'static str| losses.entries.iter().filter(move |loss| loss.action == action);
+    let is_all = losses.unlisted == 0 && of("dropped").all(|loss| loss.part == "thinking");
+    let all = if is_all && losses.kept > 1 { "All " } else { "" };
+    let mut lines = vec![format!(
+        "{all}{} converted, from {} to {}",
+        many(losses.kept, "message"),
+        losses.from,
+        losses.to
+    )];
+    for (action, what) in [("dropped", "Left out"), ("changed", "Changed")] {
+        let told = counted(of(action).map(|loss| loss.reason.as_str()), &numbered);
+        lines.extend((!told.is_empty()).then(|| format!("{what}: {}", told.join("; "))));
     }
-    let mut reasons: Vec<(&str, u64)> = reasons.into_iter().collect();
-    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    for (reason, count) in reasons.into_iter().take(LOSS_REASONS_MAX) {
-        app.console.say(&format!("  {count} × {reason}"));
+    let calls = |count: u64, tool: &str| format!("`{tool}` ({})", many(count, "call"));
+    let tools = counted(of("kept").filter_map(|loss| loss.tool.as_deref()), &calls);
+    if !tools.is_empty() {
+        lines.push(format!("Kept as they are, though the client has no such tools: {}", tools.join(", ")));
     }
+    if losses.unlisted > 0 {
+        lines.push(format!("and {} more", grouped(losses.unlisted)));
+    }
+    lines
+}
+
+/// Counts what is alike, the most frequent first, and tells each with its number.
+fn counted<'a>(all: impl Iterator<Item = &'a str>, told: &dyn Fn(u64, &str) -> String) -> Vec<String> {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    all.for_each(|one| *counts.entry(one).or_default() += 1);
+    let mut counts: Vec<(&str, u64)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let rest = counts.len().saturating_sub(LOSS_REASONS_MAX);
+    let more = (rest > 0).then(|| format!("{rest} other kinds (`--json` has all)"));
+    counts.into_iter().take(LOSS_REASONS_MAX).map(|(one, count)| told(count, one)).chain(more).collect()
+}
+
+/// Puts a number before what begins with `a` or `an` and a noun: `2 files of type …`.
+fn numbered(count: u64, what: &str) -> String {
+    let noun = what.strip_prefix("a ").or_else(|| what.strip_prefix("an "));
+    let Some(noun) = noun else { return format!("{count} × {what}") };
+    let end = noun.find([' ', ',', ':', ';']).unwrap_or(noun.len());
+    let (noun, rest) = noun.split_at(end);
+    format!("{}{rest}", many(count, noun))
 }
 
 /// Says which prompt was cut off, so that it can be edited and sent again.

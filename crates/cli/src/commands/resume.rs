@@ -14,7 +14,8 @@ use crate::wiring::App;
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Resume) -> Result<Exit, CliError> {
     let target = target(app, args)?;
-    let manner = Manner { reuses: !args.copy, starts: !args.print && !app.console.json };
+    let manner =
+        Manner { reuses: !args.copy, starts: !args.print && (args.placement.dry_run || !app.console.json) };
     let Some(placed) = place::place(app, target, manner, &args.placement)? else { return Ok(Exit::Done) };
     if app.console.json {
         app.console.json(&placed)?;

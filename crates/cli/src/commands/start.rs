@@ -34,7 +34,7 @@ pub(crate) fn run(app: &App, args: &Start) -> Result<Exit, CliError> {
         from,
         cwd: place::cwd(app, args.cwd.as_deref()),
         extra: args.extra.clone(),
-        starts: !(args.print || args.dry_run || app.console.json),
+        starts: !args.print && (args.dry_run || !app.console.json),
         dry_run: args.dry_run,
     };
     let started = app.host()?.start(&request, &Control::none()).map_err(|problem| in_file(app, problem))?;
@@ -54,6 +54,7 @@ pub(crate) fn run(app: &App, args: &Start) -> Result<Exit, CliError> {
         variables,
         import: placed.and_then(|placed| placed.import_command.clone()),
     };
+    app.console.notes(&started.notes);
     if let Some(placed) = placed {
         app.console.notes(&placed.notes);
         place::say_prompt(app, placed);

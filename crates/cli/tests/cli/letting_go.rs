@@ -77,6 +77,40 @@ fn a_forgetting_is_taken_back_by_the_beginning_of_a_commits_id() {
 }
 
 #[test]
+fn what_a_client_still_has_is_said_once_and_a_part_of_its_id_takes_the_forgetting_back() {
+    let stage = Stage::new();
+    let folder = "home/.claude/projects/-home-ann-shop";
+    let text = story::retry("/home/ann/shop").text();
+    stage.home.write(&format!("{folder}/{SESSION}.jsonl"), text.as_bytes());
+    let twin = format!("{}ffff", &SESSION[..SESSION.len() - 4]);
+    stage.home.write(&format!("{folder}/{twin}.jsonl"), text.replace(SESSION, &twin).as_bytes());
+    stage.run(&["import"]).ok();
+    let left = stage.json(&["forget", &twin, "--dry-run"])["transcripts_left"].clone();
+    assert!(left[0].as_str().unwrap().ends_with(&format!("{twin}.jsonl")), "{left}");
+    let told = stage.run(&["forget", SESSION, "--yes"]).ok();
+    for wanted in [
+        format!("Stays on disk: ~/.claude/projects/-home-ann-shop/{SESSION}.jsonl"),
+        format!("--undo {SESSION}`"),
+    ] {
+        assert!(told.text().contains(&wanted), "{}", told.text());
+    }
+    let import = || {
+        let said = stage.run(&["import"]).ok();
+        format!("{}{}", said.text(), said.stderr)
+    };
+    assert!(import().contains("was forgotten"));
+    assert!(!import().contains("was forgotten"), "once is enough");
+    stage.run(&["forget", &twin, "--yes"]).ok();
+    stage.run(&["forget", "--undo", &SESSION[..6]]).code(4).complains(&["several forgotten transcripts"]);
+    // Both are of one moment, as the clock of a stage stands: what undoes one undoes the other.
+    stage.run(&["forget", "--undo", &twin[twin.len() - 6..]]).ok();
+    assert!(import().contains("2 new"));
+    std::fs::remove_file(stage.home.path().join(format!("{folder}/{twin}.jsonl"))).unwrap();
+    let told = stage.run(&["forget", &twin, "--yes"]).ok();
+    assert!(!told.text().contains("on disk"), "{}", told.text());
+}
+
+#[test]
 fn a_plan_in_json_is_what_happens() {
     let (stage, tip) = stage();
     let mut plan = stage.json(&["forget", &tip, "--dry-run"]);

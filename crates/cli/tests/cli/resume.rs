@@ -147,14 +147,22 @@ fn a_client_that_is_missing_is_said_before_anything_is_written() {
     let stage = Stage::new();
     session(&stage);
     let bin = stage.home.path().join("empty");
-    for args in [
-        &["resume", SESSION][..],
-        &["resume", SESSION, "--in", "codex"],
-        &["resume", SESSION, "--in", "codex", "--dry-run"],
-        &["resume", "--last", "--dry-run"],
-    ] {
+    for args in [&["resume", SESSION][..], &["resume", SESSION, "--in", "codex"], &["resume", "--last"]] {
         let said = run_with(&stage, &bin, &stage.home.project(), args).code(3);
         said.complains(&["is not on the `PATH`", "nothing was written", "`--print`", "`--in CLIENT`"]);
+    }
+    // A dry run needs no client: it says all that it would, and what is missing.
+    for (args, program) in [
+        (&["resume", SESSION, "--in", "codex", "--dry-run"][..], "codex"),
+        (&["resume", SESSION, "--in", "pi", "--dry-run"], "pi"),
+        (&["resume", "--last", "--dry-run"], "claude"),
+    ] {
+        let said = run_with(&stage, &bin, &stage.home.project(), args).ok();
+        assert!(said.text().contains("Would "), "{}", said.text());
+        said.complains(&[&format!("`{program}` was not found on the `PATH`")]);
+        let json = [args, &["--json"]].concat();
+        let notes = run_with(&stage, &bin, &stage.home.project(), &json).ok().json()["notes"].to_string();
+        assert!(notes.contains("was not found"), "{notes}");
     }
     assert_eq!(transcripts(&stage), 1);
     assert!(!stage.home.path().join("home/.codex").exists());

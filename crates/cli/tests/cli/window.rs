@@ -126,11 +126,53 @@ fn a_window_of_nothing_is_refused_and_where_nobody_knows_one_the_tokens_are_said
     assert_eq!((&report["zone"], &report["limit"]), (&"unknown".into(), &0.into()), "{report}");
     assert_eq!(report["tokens"], known["tokens"]);
     let shown = stage.run(&["guard", &tip]).ok();
-    assert!(shown.text().contains("`--window N`"), "{}", shown.text());
-    shown.complains(&["the window of the model `mystery-1` is not known"]);
+    for wanted in
+        ["`--window N`", "the window of the model `mystery-1` is not known: of 200,000 that would be 0 %"]
+    {
+        assert!(shown.text().contains(wanted), "{}", shown.text());
+    }
+    assert_eq!((&report["common_limit"], &known["common_limit"]), (&200_000.into(), &Value::Null));
     stage.run(&["guard", &tip, "--window", "-3"]).code(2);
     stage.run(&["guard", &tip, "--window", "100", "--counter", "abacus"]).code(2);
     stage.run(&["guard", "ctx-nothing", "--window", "100"]).code(3);
+}
+
+/// Nobody said the window of such a model: it gets its family's, which is marked wherever it is shown.
+#[test]
+fn the_window_of_an_unknown_model_of_a_known_family_is_assumed_and_marked() {
+    let stage = Stage::new();
+    let text = story::retry("/home/ann/shop").text();
+    for (model, limit, is_assumed) in [
+        ("claude-opus-4-8", 1_000_000, false),
+        ("anthropic/claude-opus-4.5", 200_000, false),
+        ("claude-opus-9", 1_000_000, true),
+        ("gpt-9", 400_000, true),
+    ] {
+        let path = stage.home.write("a.jsonl", text.replace("claude-test", model).as_bytes());
+        let tip = stage.import(&path)["tip"].as_str().unwrap().to_owned();
+        let report = guarded(&stage, &[&tip]);
+        assert_eq!(
+            (&report["limit"], report["limit_assumed"] == true),
+            (&limit.into(), is_assumed),
+            "{report}"
+        );
+        let shown = stage.run(&["guard", &tip]).ok();
+        assert_eq!(shown.text().contains("assumed"), is_assumed, "{}", shown.text());
+        let explained = stage.json(&["config", "explain", "window", "--model", model]);
+        assert_eq!(explained["assumed"] == true, is_assumed, "{explained}");
+        let request = format!(
+            r#"{{"turn":{{"ledger":"c1","session":"{}","agent":"worker","template":"fixer"}},"window":{{"model":"{model}"}},
+            "said":{{"id":"u1","role":"user","text":"Go"}}}}"#,
+            model.replace(['/', '.'], "-")
+        );
+        let begun = stage.feed(&["turn", "begin"], request.as_bytes()).ok().json();
+        let window = &begun["window"];
+        assert_eq!(
+            (&window["limit"], window["limit_assumed"] == true),
+            (&limit.into(), is_assumed),
+            "{window}"
+        );
+    }
 }
 
 #[test]

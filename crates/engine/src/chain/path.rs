@@ -35,6 +35,17 @@ pub(crate) struct PathCommit {
 }
 
 impl Engine {
+    /// Returns the estimated tokens of all that a chain holds, each entry once: as an overview of it says.
+    ///
+    /// # Errors
+    /// As [`materialize`](Engine::materialize).
+    pub fn chain_tokens(&self, ctx: CommitId) -> Result<u64> {
+        let context = self.plan_context(ctx, Stop::Root)?;
+        let commits = context.chain.commits();
+        let behind = self.behind_snapshot(commits.last())?;
+        Ok(behind.iter().chain(commits).map(|commit| commit.counts.tokens).sum())
+    }
+
     /// Calls `visit` with the commits of a chain from its beginning to `ctx`, until it breaks. Forgotten ones end the chain there.
     pub(crate) fn each_of_path(
         &self,

@@ -10,7 +10,7 @@ use stemmata_prompt::window::usage_by_answer;
 use stemmata_runtimes::captured::{self, visibility};
 use stemmata_runtimes::clients::{by_id, of_format};
 use stemmata_runtimes::translate::runtime_of;
-use stemmata_tokens::model;
+use stemmata_tokens::{KnownWindow, window};
 
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -147,23 +147,22 @@ impl Engine {
     }
 }
 
-/// A window that is known: whose it is, its tokens, and where that is said.
-pub type KnownWindow<'a> = (&'a str, (u64, &'static str));
-
-/// Returns the window of a runtime with a model, where one is known of either.
-pub fn known_window<'a>(runtime: &'a str, model_name: Option<&'a str>) -> Option<KnownWindow<'a>> {
+/// Returns the window of a runtime with a model, and whose it is, where one is known of either.
+pub fn known_window<'a>(runtime: &'a str, model_name: Option<&'a str>) -> Option<(&'a str, KnownWindow)> {
     let of_client = by_id(runtime).and_then(|client| Some((runtime, client.compaction?.window?)));
-    window_within_model(of_client, model_name)
+    let said = of_client.map(|(client, (tokens, source))| (client, KnownWindow::said(tokens, source)));
+    window_within_model(said, model_name)
 }
 
 /// Returns the smaller one of a client's or session's own window and its model's: the own one holds within that of the model, and
-/// another model may take less than a session's own did.
+/// another model may take less than a session's own did. What is only assumed of a model takes nothing from a window that was said.
 pub fn window_within_model<'a>(
-    own: Option<KnownWindow<'a>>,
+    own: Option<(&'a str, KnownWindow)>,
     model_name: Option<&'a str>,
-) -> Option<KnownWindow<'a>> {
-    let of_model = model_name.and_then(|name| Some((name, model(name)?.window?)));
-    own.into_iter().chain(of_model).min_by_key(|(_, (tokens, _))| *tokens)
+) -> Option<(&'a str, KnownWindow)> {
+    let of_model = model_name.and_then(|name| Some((name, window(name)?)));
+    let of_model = of_model.filter(|(_, known)| own.is_none() || !known.is_assumed);
+    own.into_iter().chain(of_model).min_by_key(|(_, known)| known.tokens)
 }
 
 /// Returns whether a model sees an entry.

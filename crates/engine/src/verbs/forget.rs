@@ -3,13 +3,12 @@
 //! What a store keeps, and why, is the store's; which entries are the same is `copies`'.
 
 mod known;
+mod undo;
 
 use std::collections::{BTreeSet, HashSet};
 
-use stemmata_model::{
-    Closure, Commit, CommitId, CommitPrefix, IdKind, LedgerId, PREFIX_CHARS_MIN, Principal,
-};
-use stemmata_store::maintain::forget::{Forget, Forgotten, Keep, Tombstone};
+use stemmata_model::{Closure, Commit, CommitId, LedgerId, Principal};
+use stemmata_store::maintain::forget::{Forget, Forgotten, Keep};
 use stemmata_store::{Described, Page, SIDECAR_FORMAT, Session, SessionFilter, SessionKey, StoreError};
 
 use crate::chain::beside::{PAGE_COMMITS, key_of_sighting};
@@ -248,47 +247,6 @@ impl Engine {
             Some(session) => Ok(ForgetTarget::Session(session.key)),
             None => Ok(ForgetTarget::Commit(self.find_by_name(text)?)),
         }
-    }
-
-    /// Removes every tombstone of the forgetting that left one for a commit (its id, or the beginning of it), a session (its whole
-    /// id) or a transcript (its path), so that all of it may be imported again. Returns their number.
-    ///
-    /// # Errors
-    /// `NotFound` where nothing of this name was forgotten, `Ambiguous` where several forgotten commits begin so.
-    pub fn unforget(&self, text: &str) -> Result<u64> {
-        let mut tombstones: Vec<Tombstone> = Vec::new();
-        if let Ok(id) = text.parse::<CommitId>() {
-            tombstones.push(Tombstone::Commit(id));
-        }
-        if let Ok(session) = stemmata_model::SessionId::new(text) {
-            tombstones.push(Tombstone::Session(session));
-        }
-        tombstones.push(Tombstone::Transcript(self.session_key(std::path::Path::new(text))));
-        tombstones.extend(self.forgotten_commit(text)?.map(Tombstone::Commit));
-        for tombstone in tombstones {
-            let lifted = self.store.lift(&tombstone)?;
-            if lifted > 0 {
-                return Ok(lifted);
-            }
-        }
-        Err(EngineError::NotFound { what: Wanted::Forgotten, text: text.to_owned() })
-    }
-
-    /// Returns the forgotten commit whose id begins so, with its tag or without.
-    fn forgotten_commit(&self, text: &str) -> Result<Option<CommitId>> {
-        let tag = IdKind::Commit.tag();
-        let tagged = if text.starts_with(tag) { text.to_owned() } else { format!("{tag}{text}") };
-        let Ok(prefix) = tagged.parse::<CommitPrefix>() else { return Ok(None) };
-        if tagged.len() < tag.len() + PREFIX_CHARS_MIN {
-            return Ok(None);
-        }
-        let found = self.store.tombstones_in(prefix, CANDIDATES_MAX + 1)?;
-        if found.len() > 1 {
-            let candidate = |id: &CommitId| Candidate { id: id.to_string(), summary: "forgotten".to_owned() };
-            let candidates = found.iter().take(CANDIDATES_MAX).map(candidate).collect();
-            return Err(EngineError::Ambiguous { text: text.to_owned(), candidates });
-        }
-        Ok(found.first().copied())
     }
 
     /// Returns covered commits that share entries with a commit and its parent.

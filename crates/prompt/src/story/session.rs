@@ -5,12 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use stemmata_acts::{ToolUse, below, tool_uses};
-use stemmata_model::{Entry, EntryKind, Role, SessionId, Timestamp, Usage};
+use stemmata_model::{Entry, EntryKind, Estimate, Role, SessionId, Timestamp, Usage};
 
 use super::outline::{FileLines, IDLE_MICROS, TurnOutline, is_changed, outlines_of};
 use super::prompt::{Frame, is_main, sidechain_of};
 use crate::reduce::memory::SessionMemory;
 use crate::reduce::memory::v1::{About, Failure};
+use crate::window::held_tokens;
 
 /// Changes of files that are remembered to say what fixed an error.
 const EDITS_MAX: usize = 50_000;
@@ -30,7 +31,26 @@ pub struct ReportedTokens {
     pub cache_read: u64,
     /// Written to the cache.
     pub cache_write: u64,
+    /// Whether the client wrote down only a part of what was answered: `output` is no sum.
+    pub is_output_partial: bool,
 }
+
+/// What an answer said of itself, and what it holds.
+#[derive(Debug, Clone, Copy, Default)]
+struct Answered {
+    usage: Usage,
+    /// Estimated tokens of its words and calls.
+    held: u64,
+}
+
+/// An answer that holds more than this, and more than [`PARTIAL_TIMES`] what it reports, was reported before it was finished.
+const HELD_TOKENS_MIN: u64 = 40;
+
+/// See [`HELD_TOKENS_MIN`]: an estimate is never that far off.
+const PARTIAL_TIMES: u64 = 4;
+
+/// One such answer of so many makes the sum wrong enough to say so.
+const ANSWERS_PER_PARTIAL: u64 = 20;
 
 /// A turn of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,8 +116,8 @@ pub struct SessionFold<K> {
     span: Option<(Timestamp, Timestamp)>,
     active_micros: i64,
     models: BTreeMap<String, u64>,
-    usage: HashMap<String, Usage>,
-    unnamed: ReportedTokens,
+    answers: HashMap<String, Answered>,
+    unnamed: Vec<Answered>,
     is_reported: bool,
     edits: Vec<(u64, String)>,
     commands: Vec<String>,
@@ -123,8 +143,8 @@ impl<K: Copy> SessionFold<K> {
             span: None,
             active_micros: 0,
             models: BTreeMap::new(),
-            usage: HashMap::new(),
-            unnamed: ReportedTokens::default(),
+            answers: HashMap::new(),
+            unnamed: Vec::new(),
             is_reported: false,
             edits: Vec::new(),
             commands: Vec::new(),
@@ -172,8 +192,7 @@ impl<K: Copy> SessionFold<K> {
         let errors = self.memory.items().errors.iter().map(|error| self.error(error)).collect();
         let decided = self.memory.items().decisions.iter().map(|decision| decision.text.clone());
         let decisions = decided.collect();
-        let mut tokens = self.unnamed;
-        self.usage.values().for_each(|usage| tokens.add(*usage));
+        let tokens = ReportedTokens::of(self.answers.values().chain(&self.unnamed));
         let mut files: BTreeMap<String, FileLines> = BTreeMap::new();
         let outlines = self.turns.iter().map(|turn| &turn.outline).chain([&self.left]);
         for (path, lines) in outlines.flat_map(|outline| &outline.files) {
@@ -223,18 +242,21 @@ impl<K: Copy> SessionFold<K> {
         if let Some(model) = entry.meta.model.as_ref().filter(|model| is_answer && !model.starts_with('<')) {
             *self.models.entry(model.clone()).or_default() += 1;
         }
-        let Some(usage) = entry.meta.usage else { return };
-        self.is_reported = true;
-        match &entry.meta.message_id {
+        let held = if is_answer { held_tokens(entry, &Estimate).0 } else { 0 };
+        self.is_reported |= entry.meta.usage.is_some();
+        match (&entry.meta.message_id, entry.meta.usage) {
             // One message over several lines says its tokens on each, and the last line says most.
-            Some(id) => {
-                let known = self.usage.entry(id.clone()).or_default();
+            (Some(id), usage) => {
+                let Answered { usage: known, held: known_held } = self.answers.entry(id.clone()).or_default();
+                let usage = usage.unwrap_or_default();
+                *known_held += held;
                 known.input_tokens = known.input_tokens.max(usage.input_tokens);
                 known.output_tokens = known.output_tokens.max(usage.output_tokens);
                 known.cache_read_tokens = known.cache_read_tokens.max(usage.cache_read_tokens);
                 known.cache_write_tokens = known.cache_write_tokens.max(usage.cache_write_tokens);
             }
-            None => self.unnamed.add(usage),
+            (None, Some(usage)) => self.unnamed.push(Answered { usage, held }),
+            (None, None) => {}
         }
     }
 
@@ -281,10 +303,18 @@ impl<K: Copy> SessionFold<K> {
 }
 
 impl ReportedTokens {
-    fn add(&mut self, usage: Usage) {
-        self.input += usage.input_tokens;
-        self.output += usage.output_tokens;
-        self.cache_read += usage.cache_read_tokens;
-        self.cache_write += usage.cache_write_tokens;
+    fn of<'a>(answers: impl Iterator<Item = &'a Answered>) -> Self {
+        let (mut sum, mut long, mut partial) = (Self::default(), 0_u64, 0_u64);
+        for Answered { usage, held } in answers {
+            sum.input += usage.input_tokens;
+            sum.output += usage.output_tokens;
+            sum.cache_read += usage.cache_read_tokens;
+            sum.cache_write += usage.cache_write_tokens;
+            let is_long = *held >= HELD_TOKENS_MIN;
+            long += u64::from(is_long);
+            partial += u64::from(is_long && usage.output_tokens.saturating_mul(PARTIAL_TIMES) < *held);
+        }
+        sum.is_output_partial = partial > 0 && partial * ANSWERS_PER_PARTIAL >= long;
+        sum
     }
 }

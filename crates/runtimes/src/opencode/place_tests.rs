@@ -69,7 +69,7 @@ fn attachment_ids(document: &[u8]) -> Vec<String> {
 fn pictures_of_failed_results_are_told_of_and_reported() {
     let (bytes, report) = to_opencode(&with_picture(true));
     let told: Vec<_> = report.losses.iter().map(|loss| (loss.part, loss.reason.as_str())).collect();
-    let reason = "a result of a failed call in opencode has no place for files";
+    let reason = "a file in the result of a failed call, where opencode has no place for files";
     assert!(told.contains(&("image", reason)), "{told:?}");
     let written = String::from_utf8(bytes).expect("text");
     assert!(written.contains(r#""error":"[image]\nFile n.txt:\nnoon\na tower""#), "{written}");

@@ -14,6 +14,8 @@ pub enum Action {
     Changed,
     /// It is not there.
     Dropped,
+    /// It is there as it was; the target does not know it.
+    Kept,
 }
 
 impl Action {
@@ -22,6 +24,7 @@ impl Action {
         match self {
             Self::Changed => "changed",
             Self::Dropped => "dropped",
+            Self::Kept => "kept",
         }
     }
 }
@@ -35,8 +38,11 @@ pub struct Loss {
     pub action: Action,
     /// What it was: `entry`, `text`, `thinking`, `tool_name`, `tool_error`, `image`, `file` or `opaque`.
     pub part: &'static str,
-    /// Why, in one sentence without a final stop.
+    /// What it was and why, as a person counts it: `a thought that only Anthropic can read`.
     pub reason: String,
+    /// The tool whose call it was, of a name that is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
 }
 
 /// The report of a translation; its JSON is documented in `docs/reference/json.md`.
@@ -84,17 +90,32 @@ impl LossReport {
 
     /// Notes a loss.
     pub(super) fn add(&mut self, entry: &EntryId, action: Action, part: &'static str, reason: &str) {
-        let is_whole = part == "entry" && action == Action::Dropped;
-        if is_whole {
-            self.dropped += 1;
-            // What was noted of its parts before is no change of something that is there.
-            self.changed -= u64::from(self.last_changed.take().as_deref() == Some(entry.as_str()));
+        if part == "entry" && action == Action::Dropped {
+            self.drop_entry(entry);
         } else if self.last_changed.as_deref() != Some(entry.as_str()) {
             self.changed += 1;
             self.last_changed = Some(entry.to_string());
         }
+        self.list(Loss { entry: entry.to_string(), action, part, reason: reason.to_owned(), tool: None });
+    }
+
+    /// Notes that an entry is not there. Where each of its parts was noted before, those are its losses: none counts twice.
+    pub(super) fn drop_entry(&mut self, entry: &EntryId) {
+        self.dropped += 1;
+        // What was noted of its parts before is no change of something that is there.
+        self.changed -= u64::from(self.last_changed.take().as_deref() == Some(entry.as_str()));
+    }
+
+    /// Notes that a call is there as it was, of a tool that the target does not have.
+    pub(super) fn keep_tool(&mut self, entry: &EntryId, name: &str, to: &str) {
+        let reason = format!("a call of `{name}`, a tool that {to} does not have");
+        let (entry, tool) = (entry.to_string(), Some(name.to_owned()));
+        self.list(Loss { entry, action: Action::Kept, part: "tool_name", reason, tool });
+    }
+
+    fn list(&mut self, loss: Loss) {
         if self.losses.len() < LOSSES_MAX {
-            self.losses.push(Loss { entry: entry.to_string(), action, part, reason: reason.to_owned() });
+            self.losses.push(loss);
         } else {
             self.unlisted += 1;
         }

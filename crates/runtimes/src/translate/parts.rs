@@ -1,10 +1,10 @@
 //! What becomes of each part: kept, said otherwise, or dropped with a reason.
 
-use stemmata_model::{EntryId, ImageSource, Part};
+use stemmata_model::{EntryId, ImageSource, Maker, Part};
 
 use super::intake::{Files, Intake, Reasoning};
 use super::loss::{Action, LossReport};
-use super::tools;
+use super::tools::{self, Without};
 use crate::lines::OPAQUE_REPLACEMENT;
 use crate::messages::RESPONSES;
 
@@ -18,6 +18,8 @@ pub(super) struct Change<'a> {
     pub(super) to: &'a str,
     /// What that one takes.
     pub(super) intake: &'static Intake,
+    /// Who made the model that said it, where that is known.
+    pub(super) provider: Option<Maker>,
     /// Whether signatures and encrypted reasoning mean something to the target.
     pub(super) is_same_provider: bool,
 }
@@ -44,8 +46,12 @@ fn one(part: Part, change: &Change<'_>, report: &mut LossReport) -> Option<Part>
         }
         Part::ToolCall { call_id, name, arguments } => {
             let called = tools::translate(&name, &arguments, change.from, change.to);
-            if let Some(reason) = called.note {
-                report.add(change.entry, Action::Changed, "tool_name", &reason);
+            match called.without {
+                Some(Without::Renamed(reason)) => {
+                    report.add(change.entry, Action::Changed, "tool_name", &reason);
+                }
+                Some(Without::Kept) => report.keep_tool(change.entry, &name, change.to),
+                None => {}
             }
             Some(Part::ToolCall {
                 call_id: usable_id(call_id),
@@ -56,7 +62,8 @@ fn one(part: Part, change: &Change<'_>, report: &mut LossReport) -> Option<Part>
         Part::ToolResult { call_id, is_error, parts } => {
             let parts = translate(parts, change, report);
             if is_error && !change.intake.marks_failures {
-                let reason = format!("{} cannot mark a tool call as failed; its output is kept", change.to);
+                let reason =
+                    format!("a failure of a tool, which {} cannot mark; its output is there", change.to);
                 report.add(change.entry, Action::Changed, "tool_error", &reason);
             }
             let parts = if is_error { in_failure(parts, change, report) } else { parts };
@@ -88,8 +95,8 @@ fn homeless(name: &str, media_type: Option<&str>, data: Option<&str>, change: &C
     let kind = media_type.unwrap_or("that is not known");
     match data {
         _ if has_place => None,
-        None => Some("its bytes are not at hand".to_owned()),
-        Some(_) => Some(format!("{} has no place for a file of type {kind}", change.to)),
+        None => Some("a file whose bytes are not at hand".to_owned()),
+        Some(_) => Some(format!("a file of type {kind}, for which {} has no place", change.to)),
     }
 }
 
@@ -108,7 +115,8 @@ fn in_failure(parts: Vec<Part>, change: &Change<'_>, report: &mut LossReport) ->
             }
             _ => return part,
         };
-        let reason = format!("a result of a failed call in {} has no place for files", change.to);
+        let reason =
+            format!("a file in the result of a failed call, where {} has no place for files", change.to);
         report.add(change.entry, Action::Changed, kind, &reason);
         Part::Text(text)
     });
@@ -127,21 +135,23 @@ fn thinking(
     if has_proof {
         return Some(Part::Thinking { text, signature, encrypted });
     }
-    let reason = if signature.is_some() || encrypted.is_some() {
-        "reasoning that is signed or encrypted by another provider"
-    } else {
-        "reasoning without a signature, which the provider would refuse"
+    let is_sealed = signature.is_some() || encrypted.is_some();
+    let reason = match change.provider {
+        _ if has_no_place => format!("a thought, for which {} has no place", change.to),
+        Some(maker) if is_sealed => format!("a thought that only {} can read", maker.title()),
+        None if is_sealed => "a thought that only its provider can read".to_owned(),
+        _ => "a thought without a signature, which the provider would refuse".to_owned(),
     };
     if needs_proof || text.is_empty() {
-        report.add(change.entry, Action::Dropped, "thinking", reason);
+        report.add(change.entry, Action::Dropped, "thinking", &reason);
         return None;
     }
-    if signature.is_some() || encrypted.is_some() {
+    if is_sealed {
         report.add(
             change.entry,
             Action::Changed,
             "thinking",
-            "its signature, which means nothing to another provider, is gone",
+            "a thought whose signature means nothing to another provider, and is left out",
         );
     }
     Some(Part::Thinking { text, signature: None, encrypted: None })
@@ -154,7 +164,7 @@ fn image(
     report: &mut LossReport,
 ) -> Option<Part> {
     if !change.intake.takes_images {
-        let reason = format!("{} has no place for an image", change.to);
+        let reason = format!("an image, for which {} has no place", change.to);
         report.add(change.entry, Action::Changed, "image", &reason);
         let told = match source {
             ImageSource::Url(url) => url,
@@ -165,7 +175,7 @@ fn image(
     match source {
         ImageSource::Base64(_) | ImageSource::Url(_) => Some(Part::Image { media_type, source }),
         ImageSource::Artifact(_) => {
-            report.add(change.entry, Action::Dropped, "image", "its bytes are not at hand");
+            report.add(change.entry, Action::Dropped, "image", "an image whose bytes are not at hand");
             None
         }
     }
@@ -193,7 +203,7 @@ fn opaque(
             change.entry,
             Action::Dropped,
             "opaque",
-            "messages that a compaction kept word for word are in its summary",
+            "a list of messages that a compaction kept: its summary says what can be read of them",
         );
         return None;
     }
@@ -203,7 +213,7 @@ fn opaque(
     } else {
         String::new()
     };
-    let reason = format!("`{kind}` of {runtime} becomes text{cut}");
+    let reason = format!("a record of {runtime} (`{kind}`), as text{cut}");
     report.add(change.entry, Action::Changed, "opaque", &reason);
     Some(Part::Text(format!("[{runtime} {kind}] {told}")))
 }

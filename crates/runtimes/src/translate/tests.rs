@@ -129,7 +129,8 @@ fn tools_have_their_names_where_both_know_them() {
         ("edit", r#"{ "newText":"b", "path" : "x","n":1.50}"#)
     );
     let kept = tools::translate("TodoWrite", "[]", "claude-code", "codex");
-    assert_eq!((kept.name.as_str(), kept.arguments.as_str(), kept.note.is_some()), ("TodoWrite", "[]", true));
+    assert_eq!((kept.name.as_str(), kept.arguments.as_str()), ("TodoWrite", "[]"));
+    assert!(matches!(kept.without, Some(tools::Without::Kept)));
     assert_eq!(tools::translate("do it: now", "", "x", "y").name, "do_it__now");
 }
 
@@ -138,16 +139,33 @@ fn what_only_one_provider_can_read_is_dropped_for_another_and_said() {
     let bytes = rollout("HtUKWA", false);
     let (there, report) = across(&bytes, &Codex::LEGACY, &ClaudeCode);
     let losses: Vec<_> = report.losses.iter().map(|loss| (loss.action, loss.part)).collect();
-    assert_eq!(
-        losses,
-        [(Action::Dropped, "thinking"), (Action::Dropped, "entry"), (Action::Changed, "opaque")]
-    );
+    assert_eq!(losses, [(Action::Dropped, "thinking"), (Action::Changed, "opaque")]);
+    assert_eq!(report.losses[0].reason, "a thought that only OpenAI can read");
     assert_eq!((report.kept, report.dropped, report.changed, report.unsaid), (3, 1, 1, 2));
     assert!(!String::from_utf8(there).expect("text").contains("gAAAA"));
     // The same provider gets it verbatim.
     let (same, report) = across(&bytes, &Codex::LEGACY, &Codex::PAGINATED);
     assert!(String::from_utf8(same).expect("text").contains("\"encrypted_content\":\"gAAAA\""));
     assert_eq!(report.losses, []);
+}
+
+/// A call whose tool a client does not have stays as it is, which changes nothing; an API has no tools of its own to lack.
+#[test]
+fn a_tool_that_the_target_lacks_is_no_change_and_an_api_lacks_none() {
+    let mut call = ClaudeCode.decode(&transcript("UT")).entries;
+    for part in call.iter_mut().flat_map(|entry| &mut entry.parts) {
+        if let Part::ToolCall { name, .. } = part {
+            "mcp__shop__open".clone_into(name);
+        }
+    }
+    let report = |to: &str| translate(call.clone(), &format("claude-code-v1"), &format(to)).report;
+    let told = report("codex-v1");
+    let losses: Vec<_> = told.losses.iter().map(|loss| (loss.action, loss.tool.as_deref())).collect();
+    assert_eq!(losses, [(Action::Kept, Some("mcp__shop__open"))]);
+    assert_eq!((told.changed, told.dropped), (0, 0));
+    for api in ["anthropic-messages-v1", "openai-chat-v1", "openai-responses-v1"] {
+        assert_eq!(report(api).losses, [], "{api}");
+    }
 }
 
 /// What becomes of a file in a prompt: whether it is one in what is written, and what the report says.
@@ -186,10 +204,10 @@ fn files_go_where_a_target_has_a_place_for_them() {
         // A path of this machine is no file for a model: it is named, and that is said.
         let (written, losses) = filed("application/pdf", None, to);
         assert!(written.contains("[file file:///n.x]"), "{what}: {written}");
-        assert_eq!(losses, ["its bytes are not at hand"], "{what}");
+        assert_eq!(losses, ["a file whose bytes are not at hand"], "{what}");
     }
     let (_, losses) = filed("application/pdf", Some("JVBERi0="), &Pi::V3);
-    assert_eq!(losses, ["pi has no place for a file of type application/pdf"]);
+    assert_eq!(losses, ["a file of type application/pdf, for which pi has no place"]);
     // The API takes text of one type.
     let (written, _) = filed("text/markdown", Some("# Bells"), &anthropic);
     assert!(written.contains(r##"{"type":"text","media_type":"text/plain","data":"# Bells"}"##), "{written}");
@@ -197,9 +215,10 @@ fn files_go_where_a_target_has_a_place_for_them() {
 
 #[test]
 fn what_is_cut_is_said_to_be() {
-    for (length, wanted) in
-        [(10, "`k` of x becomes text"), (3_000, "`k` of x becomes text, and only its first 2000 characters")]
-    {
+    for (length, wanted) in [
+        (10, "a record of x (`k`), as text"),
+        (3_000, "a record of x (`k`), as text, and only its first 2000 characters"),
+    ] {
         let mut prompt = ClaudeCode.decode(&transcript("U")).entries.remove(0);
         let json = format!("\"{}\"", "a".repeat(length));
         prompt.parts = vec![Part::Opaque { runtime: "x".to_owned(), kind: "k".to_owned(), json }];

@@ -8,23 +8,34 @@ use crate::json::{Field, Member, members, quote};
 pub(super) struct Called {
     pub(super) name: String,
     pub(super) arguments: String,
-    /// What changed, where something did.
-    pub(super) note: Option<String>,
+    /// What became of its name, where the target has no such tool.
+    pub(super) without: Option<Without>,
+}
+
+/// What becomes of the name of a call whose tool the target does not have.
+pub(super) enum Without {
+    /// It stays.
+    Kept,
+    /// Not every provider takes it.
+    Renamed(String),
 }
 
 /// Translates a call.
 pub(super) fn translate(name: &str, arguments: &str, from: &str, to: &str) -> Called {
     if let Some((own, other)) = stemmata_acts::counterpart(from, name, to) {
         let arguments = rename(arguments, own.keys, other.keys);
-        return Called { name: other.name.to_owned(), arguments, note: None };
+        return Called { name: other.name.to_owned(), arguments, without: None };
     }
     let usable = usable_name(name);
-    let note = if usable == name {
-        format!("`{name}` call kept as is ({to} has no such tool)")
+    let without = if usable == name {
+        // Which tools there are is for a client to say; an API takes what its caller has.
+        stemmata_acts::of_runtime(to).map(|_| Without::Kept)
     } else {
-        format!("`{name}` is not a name that every provider takes: the call is named `{usable}`")
+        let reason =
+            format!("a call of `{name}`, a name that not every provider takes: it is `{usable}` there");
+        Some(Without::Renamed(reason))
     };
-    Called { name: usable, arguments: arguments.to_owned(), note: (from != to).then_some(note) }
+    Called { name: usable, arguments: arguments.to_owned(), without: without.filter(|_| from != to) }
 }
 
 /// Renames keys of an object; whatever is no object stays.

@@ -166,8 +166,9 @@ impl Host {
             }
             let elapsed_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             let mut shown = self.home.shown_files();
-            let imported = wire::import::import(&report, elapsed_ms, &mut shown);
+            let mut imported = wire::import::import(&report, elapsed_ms, &mut shown);
             if request.reader == Reader::Person {
+                wire::import::leave_out_known(&mut imported, &mut shown);
                 shown.keep();
             }
             Ok(imported)

@@ -12,7 +12,7 @@ use stemmata_engine::{
     clients::{self, Client},
     runtime_of, transcript_of,
 };
-use stemmata_model::FormatId;
+use stemmata_model::{FormatId, NoteCode};
 
 use super::Host;
 use super::hooks::is_program;
@@ -44,7 +44,7 @@ pub struct PlaceRequest {
     pub with_secrets: bool,
     /// Resume the client's own session in place of a copy, where it is unchanged and no client has it open.
     pub reuses: bool,
-    /// Whether the client is about to be started here, so that its program has to be there.
+    /// Whether the client is about to be started here: its program has to be there. A dry run notes that it is not.
     pub starts: bool,
     /// Check everything, and write nothing.
     pub dry_run: bool,
@@ -104,18 +104,22 @@ impl Host {
         let request = mended.as_ref().unwrap_or(request);
         let what = self.what_to_place(service, request)?;
         let mut copied_because = better.map(|better| format!("its transcript is damaged, {}", better.why));
-        if request.reuses {
-            match self.own(&what)? {
-                Ok(own) => return Ok(own),
-                Err(reason) => copied_because = Some(reason),
+        let absent = self.absent_program(what.client.program, (request.starts, request.dry_run))?;
+        let own = if request.reuses { Some(self.own(&what)?) } else { None };
+        let mut placed = match own {
+            Some(Ok(own)) => own,
+            refused => {
+                copied_because = refused.and_then(Result::err).or(copied_because);
+                let placed = if request.dry_run {
+                    self.rehearsed(service, &what, control)
+                } else {
+                    self.written(service, &what, control)
+                };
+                Placed { copied_because, ..placed? }
             }
-        }
-        let placed = if request.dry_run {
-            self.rehearsed(service, &what, control)
-        } else {
-            self.written(service, &what, control)
         };
-        Ok(Placed { copied_because, ..placed? })
+        placed.notes.extend(absent);
+        Ok(placed)
     }
 
     /// Returns the better state of the session whose newest commit is to be placed, where its transcript lost lines: what was said
@@ -158,10 +162,26 @@ impl Host {
                 return Err(Problem::new(Code::DirectoryGone, detail).into());
             }
         };
-        if request.starts {
-            self.has_program(client.program)?;
-        }
         Ok(WhatToPlace { request, runtime, preview, client, config_dir, cwd })
+    }
+
+    /// Returns a note for a dry run where the program is not there that would be started; otherwise refuses to start it.
+    pub(super) fn absent_program(
+        &self,
+        program: &str,
+        (starts, dry_run): (bool, bool),
+    ) -> Result<Option<Note>, Fault> {
+        if !starts {
+            return Ok(None);
+        }
+        match self.has_program(program) {
+            Err(_) if dry_run => {
+                let message =
+                    format!("`{program}` was not found on the `PATH`: install it before you run this");
+                Ok(Some(Note { code: NoteCode::Degraded.as_str().to_owned(), message, line: None }))
+            }
+            found => found.map(|()| None),
+        }
     }
 
     /// Refuses to start a program that is not there.

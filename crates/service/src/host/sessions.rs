@@ -1,6 +1,6 @@
 //! Which session is meant, and what it knows by now.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use stemmata_api::v1::{FindRequest, Found, Session};
 use stemmata_api::{Answer, Chains};
@@ -56,6 +56,14 @@ impl Host {
     /// Returns whether a client wrote something to a session's transcript that was not read yet.
     pub fn has_unread(&self, session: &Session) -> bool {
         std::fs::metadata(&session.path).is_ok_and(|file| file.is_file() && file.len() != session.bytes)
+    }
+
+    /// Returns the forgotten transcripts that clients of this machine still have and whose id begins or ends so.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn forgotten_transcripts(&self, part: &str) -> Answer<Vec<PathBuf>> {
+        self.with_engine(|engine| Ok(engine.forgotten_transcripts(&self.clients_folders(), part)?))
     }
 
     /// Finds the commit that is meant. A session means its newest one, brought up to date first. `@` counts sessions of the

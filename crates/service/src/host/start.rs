@@ -110,9 +110,8 @@ impl Host {
         // Said before anything is placed.
         let fresh = command(None)?;
         is_directory(&request.cwd)?;
-        if request.starts {
-            self.has_program(fresh.first().map_or("", String::as_str)).map_err(elsewhere)?;
-        }
+        let program = fresh.first().map_or("", String::as_str);
+        let absent = self.absent_program(program, (request.starts, request.dry_run)).map_err(elsewhere)?;
         let (mode, placed) = match &request.from {
             None => (StartMode::Fresh, None),
             Some(from) => {
@@ -144,6 +143,7 @@ impl Host {
             runtime: template.runtime,
             cwd: request.cwd.to_string_lossy().into_owned(),
             placed,
+            notes: absent.into_iter().collect(),
         })
     }
 }

@@ -1,5 +1,7 @@
 //! The facet `Maintain` over a store of this machine.
 
+use std::path::Path;
+
 use stemmata_api::v1::{
     ChainCostsRequest, CollectRequest, Du, DuChains, Forget, ForgetRequest, Found, Gc, PackRequest, Packing,
     Scan, ScanRequest, Scrub, ScrubRequest, UnforgetRequest, Unforgotten, Verify,
@@ -110,7 +112,7 @@ impl Maintain for Local {
         self.with(|engine| {
             let (planned, Forget { meant, digest, .. }) = self.forgetting(engine, request)?;
             hold(plan, digest.as_ref())?;
-            Ok(wire::keep::forget(&engine.apply_forget(planned)?, meant, false))
+            Ok(wire::keep::forget(&engine.apply_forget(planned)?, meant, (false, &is_there)))
         })
     }
 
@@ -158,6 +160,11 @@ impl Maintain for Local {
     }
 }
 
+/// Returns whether a client still has a transcript. A session in a database is named by a path below it.
+fn is_there(path: &str) -> bool {
+    Path::new(path).ancestors().take(2).any(Path::is_file)
+}
+
 impl Local {
     fn forgetting(&self, engine: &Engine, request: &ForgetRequest) -> Result<(ForgetPlan, Forget), Fault> {
         let (target, meant) = match (&request.reference, &request.project) {
@@ -171,7 +178,7 @@ impl Local {
             by: self.by().clone(),
         };
         let plan = engine.plan_forget(&target, &options)?;
-        let mut shown = wire::keep::forget(&plan.report, meant, true);
+        let mut shown = wire::keep::forget(&plan.report, meant, (true, &is_there));
         shown.digest = Some(digest_of("forget", request, &shown));
         Ok((plan, shown))
     }

@@ -1,7 +1,7 @@
 //! A summary of the beginning of a context: which entries it is made of, and its wire form.
 
 use stemmata_api::v1::{Note, SummarizeRequest, Summarized, SummarySection};
-use stemmata_engine::{Candidate, Engine, EngineError, NumberedEntries, Wanted, pinned_before};
+use stemmata_engine::{Candidate, Engine, EngineError, NumberedEntries, Stop, Wanted, pinned_before};
 use stemmata_model::{Entry, Estimate, TokenCounter as _, Tokens};
 use stemmata_prompt::compact::summary::{Limits, Section, Size, Summary, Window, compose, count, pins};
 
@@ -14,7 +14,8 @@ const RATIO_PERMILLE_MAX: u32 = 1_000;
 pub(super) fn summarize(engine: &Engine, request: &SummarizeRequest) -> Result<Summarized, Fault> {
     let size = size_of(request.ratio_permille)?;
     let id = ctx(engine, &request.ctx)?;
-    let NumberedEntries { entries, numbers } = engine.numbered_entries(id, stop(engine, &request.stop)?)?;
+    let stop = stop(engine, &request.stop)?;
+    let NumberedEntries { entries, numbers } = engine.numbered_entries(id, stop)?;
     let place = |wanted: &Option<String>| {
         wanted.as_deref().map(|text| position(&entries, &numbers, text)).transpose()
     };
@@ -38,6 +39,13 @@ pub(super) fn summarize(engine: &Engine, request: &SummarizeRequest) -> Result<S
     let notes = nothing.into_iter().chain(no_room).chain(pins_left_out(&made));
     let notes = notes.map(|message| Note { code: "degraded".to_owned(), message, line: None });
     let Tokens(token_count) = Estimate.count(&made.text);
+    // Of a whole context it is the number that every other answer gives.
+    let is_whole = recent_from == entries.len() && !request.exclude_user;
+    let tokens_before = match stop {
+        Stop::Root if is_whole => engine.chain_tokens(id)?,
+        _ if is_whole => engine.context_tokens(id, stop)?,
+        _ => made.compacted_tokens.0,
+    };
     let sections = Section::ALL.into_iter().map(|section| SummarySection {
         name: section.as_str().to_owned(),
         reason: section.reason().to_owned(),
@@ -53,7 +61,7 @@ pub(super) fn summarize(engine: &Engine, request: &SummarizeRequest) -> Result<S
         ctx: id.to_string(),
         entries: recent_from as u64,
         recent_entries: (at - recent_from) as u64,
-        tokens_before: made.compacted_tokens.0,
+        tokens_before,
         tokens_max: made.chars_max / 4,
         token_count,
         sections: sections.filter(|section| section.kept + section.dropped > 0).collect(),

@@ -8,6 +8,8 @@ use stemmata_engine::{
     ShownFiles, Survey, UnreadRecords,
 };
 
+use stemmata_model::NoteCode;
+
 use crate::fault::problem_of;
 use crate::wire;
 
@@ -45,6 +47,16 @@ pub(crate) fn import(report: &ImportReport, elapsed_ms: u64, shown: &mut ShownFi
         skipped: report.skipped.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
         excluded: report.held_back.iter().map(held_back).collect(),
     }
+}
+
+/// Leaves out the notes about what was forgotten that an earlier import showed.
+pub(crate) fn leave_out_known(import: &mut v1::Import, shown: &mut ShownFiles) {
+    for session in &mut import.sessions {
+        let path = Path::new(&session.path);
+        let is_forgotten = |note: &v1::Note| note.code == NoteCode::Forgotten.as_str();
+        session.notes.retain(|note| !is_forgotten(note) || shown.add(&note.message, path));
+    }
+    import.totals.notes = import.sessions.iter().map(|session| session.notes.len() as u64).sum();
 }
 
 /// Files that are named of each kind of what was left out.

@@ -9,7 +9,11 @@ use stemmata_store::maintain::forget::Kept;
 use stemmata_store::{Packed, Session};
 
 /// Returns the wire form of what was forgotten, or would be.
-pub(crate) fn forget(report: &ForgetReport, meant: Option<v1::Found>, dry_run: bool) -> v1::Forget {
+pub(crate) fn forget(
+    report: &ForgetReport,
+    meant: Option<v1::Found>,
+    (dry_run, is_there): (bool, &dyn Fn(&str) -> bool),
+) -> v1::Forget {
     let ids = |ids: &[stemmata_model::CommitId]| ids.iter().map(ToString::to_string).collect();
     let name = |session: &Option<Session>| session.as_ref().map(|session| session.session.to_string());
     let title = |session: &Option<Session>| {
@@ -25,6 +29,11 @@ pub(crate) fn forget(report: &ForgetReport, meant: Option<v1::Found>, dry_run: b
         sidecars: u64::try_from(report.sessions.len() - sessions.len()).unwrap_or(u64::MAX),
         sidecar_commits: report.sidecar_commits(),
         titles: titles(&sessions),
+        transcripts_left: sessions
+            .iter()
+            .map(|one| one.key.path.clone())
+            .filter(|path| is_there(path))
+            .collect(),
         sessions: sessions.iter().map(|session| session.session.to_string()).collect(),
         meant,
         removed: ids(&done.removed),

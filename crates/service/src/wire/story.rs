@@ -186,6 +186,7 @@ const fn tokens(tokens: ReportedTokens) -> v1::ReportedTokens {
         output: tokens.output,
         cache_read: tokens.cache_read,
         cache_write: tokens.cache_write,
+        output_partial: tokens.is_output_partial,
     }
 }
 

@@ -287,11 +287,16 @@ fn a_model_shows_its_window_and_where_clients_compact_in_it() {
     for (model, tokens, clients) in [
         ("gpt-5", Some(400_000), vec![("codex", Some(232_560)), ("pi", Some(383_616))]),
         ("claude-opus-4-5", Some(200_000), vec![("claude-code", None), ("pi", Some(183_616))]),
-        ("gemini-3", None, vec![("pi", None)]),
+        ("gemini-3", Some(1_048_576), vec![("pi", Some(1_032_192))]),
         ("nobody's", None, vec![]),
     ] {
         let window = report(model).window.expect("a window");
         assert_eq!((window.tokens, window.source.is_some()), (tokens, tokens.is_some()), "{model}");
+        let marks = window.clients.iter().map(|one| one.assumed).chain([window.assumed]);
+        assert!(
+            marks.into_iter().all(|mark| mark == (model == "gemini-3")),
+            "only a family's window is assumed"
+        );
         let found: Vec<(&str, Option<u64>)> =
             window.clients.iter().map(|one| (one.client.as_str(), one.compacts_at)).collect();
         assert_eq!(found, clients, "{model}");

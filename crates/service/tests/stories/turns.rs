@@ -215,7 +215,7 @@ fn a_call_that_is_repeated_without_a_session_finds_its_own() {
     let first = begin(Some("r"), "hi").expect("begun");
     let again = begin(Some("r"), "hi").expect("begun");
     assert_eq!((&again.session, &again.said), (&first.session, &first.said));
-    assert_eq!(code(begin(Some("r"), "ho")), "entry_taken");
+    assert_eq!(code(begin(Some("r"), "ho")), "request_taken");
     let plain = begin(None, "hi").expect("begun");
     assert_ne!(plain.session, first.session);
     assert_eq!(plain.notes.iter().map(|note| note.code.as_str()).collect::<Vec<_>>(), ["not_repeatable"]);

@@ -148,7 +148,8 @@ impl Page {
         if !overview.models.is_empty() {
             self.line("models", &tame(&overview.models.join(", ")));
         }
-        self.line("tokens", &tokens(overview.tokens, overview.counted_tokens));
+        let told = tokens(overview.tokens, overview.counted_tokens);
+        ["tokens", ""].iter().zip(told).for_each(|(name, line)| self.line(name, &line));
         let mut files: Vec<_> = overview.files.iter().collect();
         files.sort_by_key(|file| (std::cmp::Reverse(file.added + file.removed), &file.path));
         let room = self.room();
@@ -226,17 +227,22 @@ impl Page {
     }
 }
 
-fn tokens(reported: Option<ReportedTokens>, counted: u64) -> String {
-    let Some(tokens) = reported else {
-        return format!("about {} (counted, each entry once)", count(counted));
-    };
+/// Says which tokens a session took: what was reported, of all requests together, and what its entries take.
+fn tokens(reported: Option<ReportedTokens>, counted: u64) -> Vec<String> {
+    let whole = format!("about {} in the whole session (estimated)", count(counted));
+    let Some(tokens) = reported else { return vec![whole] };
     let sent = tokens.input + tokens.cache_read + tokens.cache_write;
     let cached = if tokens.cache_read > 0 {
         format!(" ({} from the cache)", count(tokens.cache_read))
     } else {
         String::new()
     };
-    format!("{} in{cached}, {} out (as reported)", count(sent), count(tokens.output))
+    let out = if tokens.output_partial {
+        "out: not reported reliably".to_owned()
+    } else {
+        format!("{} out", count(tokens.output))
+    };
+    vec![format!("{} in{cached}, {out} (reported, all requests)", count(sent)), whole]
 }
 
 /// Counts errors: `1 error, fixed`, `5 errors, 3 fixed`.

@@ -61,7 +61,7 @@ impl Engine {
             };
             let is_small = matches!(what, Refusal::LongSummary | Refusal::EmptySummary)
                 && !matches!(wanted.with, CompactWith::Given(_));
-            let tokens = if is_small { self.context_tokens(parent)? } else { u64::MAX };
+            let tokens = if is_small { self.context_tokens(parent.id, Stop::Compaction)? } else { u64::MAX };
             if tokens >= COMPACTABLE_TOKENS_MIN {
                 return Err(error);
             }
@@ -70,8 +70,12 @@ impl Engine {
         })
     }
 
-    fn context_tokens(&self, parent: &Commit) -> Result<u64> {
-        let made = self.materialize(Some(parent.id), None, Stop::Compaction, &mut std::io::sink())?;
+    /// Returns the estimated tokens of a context, as its own format has it.
+    ///
+    /// # Errors
+    /// As [`materialize`](Self::materialize).
+    pub fn context_tokens(&self, ctx: CommitId, stop: Stop) -> Result<u64> {
+        let made = self.materialize(Some(ctx), None, stop, &mut std::io::sink())?;
         Ok(made.counts.tokens)
     }
 
@@ -268,7 +272,7 @@ impl Engine {
         }
         let model = window.iter().rev().find_map(|entry| entry.meta.model.as_deref());
         let known = known_window(runtime_of(&parent.core.format), model);
-        Ok(known.map(|(_, (tokens, _))| Tokens(tokens)))
+        Ok(known.map(|(_, known)| Tokens(known.tokens)))
     }
 
     /// Returns the entries of the newest commit that has some, for what follows them.

@@ -4,11 +4,11 @@ use stemmata_api::v1::{GuardItem, GuardOverflow, GuardReport, GuardRequest};
 use stemmata_api::{Code, Problem};
 use stemmata_engine::clients::by_id;
 use stemmata_engine::prompt::guard::{Form, Window};
-use stemmata_engine::tokens::model;
+use stemmata_engine::tokens::COMMON_WINDOW_TOKENS;
 use stemmata_engine::{
     Engine, GuardWanted, Guarded, GuardedItem, LiveWindow, WindowRules, is_overhead, known_window,
 };
-use stemmata_model::{Note, NoteCode, Timestamp, TokenCounter as _, Tokens};
+use stemmata_model::{Timestamp, TokenCounter as _, Tokens};
 
 use super::window::{REPORTED, client_window};
 use crate::fault::Fault;
@@ -22,44 +22,60 @@ pub(in crate::local) fn report(
     (rules, now): (&WindowRules, Timestamp),
 ) -> Result<GuardReport, Fault> {
     let live = engine.live_window(ctx(engine, &request.ctx)?)?;
-    let known = limit(request, rules, &live);
-    let (limit, limit_from) = known.clone().unwrap_or_else(|| (Tokens(ANY_WINDOW), String::new()));
-    let window = Window::new(rules.limits(limit)).map_err(|error| window_bad(error.to_string()))?;
     let (counter, note) = counter_or_estimate(engine, request.counter.as_deref(), live.model.as_deref())?;
-    let wanted = GuardWanted {
-        window: &window,
-        counter: &counter,
-        overhead: Tokens(request.overhead_tokens),
-        tasks_completed: request.tasks_completed,
-        next_operation: request.next_operation.as_deref(),
-        now,
+    let guarded = |limit: Tokens| -> Result<GuardReport, Fault> {
+        let window = Window::new(rules.limits(limit)).map_err(|error| window_bad(error.to_string()))?;
+        let wanted = GuardWanted {
+            window: &window,
+            counter: &counter,
+            overhead: Tokens(request.overhead_tokens),
+            tasks_completed: request.tasks_completed,
+            next_operation: request.next_operation.as_deref(),
+            now,
+        };
+        Ok(wired(live.guard(&wanted)?, &live, &window))
     };
-    let guarded = live.guard(&wanted)?;
-    let mut report = wired(guarded, &live, &window);
-    report.limit_from = limit_from;
+    let judged = match limit(request, rules, &live) {
+        Some(Limit { tokens, from, is_assumed }) => {
+            let report = guarded(tokens)?;
+            // What is in use already refutes an assumption.
+            let holds = !is_assumed || report.tokens <= tokens.0;
+            holds.then_some(GuardReport { limit_from: from, limit_assumed: is_assumed, ..report })
+        }
+        None => None,
+    };
+    let mut report = match judged {
+        Some(report) => report,
+        None => unjudged(guarded(Tokens(ANY_WINDOW))?),
+    };
     report.counter = counter.name();
     report.notes.extend(note);
-    if known.is_none() {
-        unjudged(&mut report);
-    }
     report.notes.extend(wire::notes(&engine.note_of_origin(live.ctx)?));
     Ok(report)
 }
 
-/// Returns the window that is meant, and where it comes from: the request, the configuration, the client that wrote the context,
-/// or its model. What the session itself reports comes before what is known of its client.
-fn limit(request: &GuardRequest, rules: &WindowRules, live: &LiveWindow) -> Option<(Tokens, String)> {
+/// A window that is meant, and where it comes from.
+struct Limit {
+    tokens: Tokens,
+    from: String,
+    is_assumed: bool,
+}
+
+/// Returns the window that is meant: of the request, the configuration, the client that wrote the context, or its model. What the
+/// session itself reports comes before what is known of its client.
+fn limit(request: &GuardRequest, rules: &WindowRules, live: &LiveWindow) -> Option<Limit> {
+    let said = |tokens: u64, from: String| Limit { tokens: Tokens(tokens), from, is_assumed: false };
     if let Some(tokens) = request.window {
-        return Some((Tokens(tokens), "the request".to_owned()));
+        return Some(said(tokens, "the request".to_owned()));
     }
     if let Some(tokens) = rules.tokens {
-        return Some((Tokens(tokens), "`window.tokens`".to_owned()));
+        return Some(said(tokens, "`window.tokens`".to_owned()));
     }
     if let Some(tokens) = live.window_tokens {
-        return Some((Tokens(tokens), format!("{}: {REPORTED}", live.runtime)));
+        return Some(said(tokens, format!("{}: {REPORTED}", live.runtime)));
     }
-    let (name, (tokens, source)) = known_window(&live.runtime, live.model.as_deref())?;
-    Some((Tokens(tokens), format!("{name}: {source}")))
+    let (name, known) = known_window(&live.runtime, live.model.as_deref())?;
+    Some(Limit { is_assumed: known.is_assumed, ..said(known.tokens, known.told(name)) })
 }
 
 /// A window for a context whose own is not known: larger than any, so that nothing is judged by it.
@@ -69,25 +85,17 @@ const ANY_WINDOW: u64 = 1 << 40;
 const UNKNOWN: &str = "unknown";
 
 /// Takes back what only a window can say.
-fn unjudged(report: &mut GuardReport) {
-    let what = match &report.model {
-        Some(name) => format!("the window of the model `{}` is not known", cut(name)),
-        None => "the context names no model, so its window is not known".to_owned(),
-    };
-    let message = format!("{what}: what the context takes is said, and not judged");
-    report.notes.extend(wire::notes(&[Note::new(NoteCode::Degraded, message)]));
-    UNKNOWN.clone_into(&mut report.zone);
-    report.ratio = 0.0;
-    (report.limit, report.target) = (0, 0);
-    "say how many tokens the window takes".clone_into(&mut report.recommendation);
-    report.triggers.clear();
-}
-
-/// The most of a model's name that a note repeats.
-const SHOWN_CHARS_MAX: usize = 64;
-
-fn cut(name: &str) -> String {
-    name.chars().take(SHOWN_CHARS_MAX).collect()
+fn unjudged(report: GuardReport) -> GuardReport {
+    GuardReport {
+        zone: UNKNOWN.to_owned(),
+        ratio: 0.0,
+        limit: 0,
+        target: 0,
+        common_limit: Some(COMMON_WINDOW_TOKENS),
+        recommendation: "say how many tokens the window takes".to_owned(),
+        triggers: Vec::new(),
+        ..report
+    }
 }
 
 fn window_bad(detail: String) -> Fault {
@@ -97,7 +105,6 @@ fn window_bad(detail: String) -> Fault {
 fn wired(guarded: Guarded, live: &LiveWindow, window: &Window) -> GuardReport {
     #[expect(clippy::cast_precision_loss, reason = "millionths of a window, far below 2^52")]
     let ratio = guarded.ratio.0 as f64 / 1_000_000.0;
-    let row = live.model.as_deref().and_then(model);
     GuardReport {
         ctx: live.ctx.to_string(),
         zone: guarded.zone.as_str().to_owned(),
@@ -107,6 +114,8 @@ fn wired(guarded: Guarded, live: &LiveWindow, window: &Window) -> GuardReport {
         overhead_tokens: guarded.overhead.0,
         limit: window.limit().0,
         limit_from: String::new(),
+        limit_assumed: false,
+        common_limit: None,
         target: window.target().0,
         tokens_after: guarded.tokens_after.0,
         form: guarded.form.map(Form::as_str).map(str::to_owned),
@@ -122,7 +131,8 @@ fn wired(guarded: Guarded, live: &LiveWindow, window: &Window) -> GuardReport {
         hidden: live.hidden_entries,
         counter: String::new(),
         model: live.model.clone(),
-        client: by_id(&live.runtime).and_then(|client| client_window(client, row, live.window_tokens)),
+        client: by_id(&live.runtime)
+            .and_then(|client| client_window(client, live.model.as_deref(), live.window_tokens)),
         notes: wire::notes(&guarded.notes),
     }
 }

@@ -2,26 +2,28 @@
 
 use stemmata_api::v1::{ClientWindow, ContextImages, ModelWindow, PromptTrace};
 use stemmata_engine::clients::{self, Client};
+use stemmata_engine::known_window;
 use stemmata_engine::model::Maker;
-use stemmata_engine::tokens::{ModelRow, Pixels, image_tokens, model};
+use stemmata_engine::tokens::{self, KnownWindow, Pixels, image_tokens, model};
 
 /// Where a window comes from that a session's client wrote down.
 pub(in crate::local) const REPORTED: &str = "what the session reports";
 
 /// Returns what is known of a model's window. What the session reports of its own comes first.
 pub(super) fn window(name: &str, reported: Option<u64>) -> ModelWindow {
-    let row = model(name);
-    let known = row.and_then(|row| row.window);
-    let window = reported.map(|tokens| (tokens, REPORTED)).or(known);
+    let window = reported.map(|tokens| KnownWindow::said(tokens, REPORTED)).or_else(|| tokens::window(name));
     let is_of_model = |client: &&&Client| {
-        row.zip(client.compaction).is_some_and(|(row, compaction)| compaction.makers.contains(&row.maker))
+        model(name)
+            .zip(client.compaction)
+            .is_some_and(|(row, compaction)| compaction.makers.contains(&row.maker))
     };
     let of_model = clients::ALL.iter().filter(is_of_model);
-    let clients = of_model.filter_map(|client| client_window(client, row, reported));
+    let clients = of_model.filter_map(|client| client_window(client, Some(name), reported));
     ModelWindow {
         model: name.to_owned(),
-        tokens: window.map(|(tokens, _)| tokens),
-        source: window.map(|(_, source)| source.to_owned()),
+        tokens: window.map(|known| known.tokens),
+        source: window.map(|known| known.source.to_owned()),
+        assumed: window.is_some_and(|known| known.is_assumed),
         // A client cannot run in a window that its reserve fills.
         clients: clients.filter(|client| client.compacts_at != Some(0)).collect(),
     }
@@ -30,17 +32,20 @@ pub(super) fn window(name: &str, reported: Option<u64>) -> ModelWindow {
 /// Returns when a client compacts, where that is known: in the window that the session reports, else in its own or the model's, whichever is smaller.
 pub(super) fn client_window(
     client: &Client,
-    row: Option<&ModelRow>,
+    model: Option<&str>,
     reported: Option<u64>,
 ) -> Option<ClientWindow> {
     let compaction = client.compaction?;
-    let known = [compaction.window, row.and_then(|row| row.window)].into_iter().flatten();
-    let window = reported.or(known.map(|(tokens, _)| tokens).min());
+    let window = match reported {
+        Some(tokens) => Some(KnownWindow::said(tokens, REPORTED)),
+        None => known_window(client.id, model).map(|(_, known)| known),
+    };
     Some(ClientWindow {
         client: client.id.to_owned(),
-        tokens: window,
-        compacts_at: window.and_then(|tokens| compaction.at.tokens(tokens)),
+        tokens: window.map(|known| known.tokens),
+        compacts_at: window.and_then(|known| compaction.at.tokens(known.tokens)),
         source: compaction.source.to_owned(),
+        assumed: window.is_some_and(|known| known.is_assumed),
     })
 }
 

@@ -9,6 +9,7 @@ use stemmata_engine::prompt::tool_output::{OutputLimits, text_of};
 use stemmata_engine::prompt::window::{
     CompactSettings, ToolSummaryStrategy, WindowConfig, WindowConfigSettings, overflow_sizes,
 };
+use stemmata_engine::tokens::KnownWindow;
 use stemmata_engine::{
     ChosenCounter, Engine, PlannedPrune, PrunedEntry, Scrubber, Summarizer, TurnGuard, TurnOf, WindowReport,
     WindowRules, is_overhead, window_within_model,
@@ -29,6 +30,7 @@ pub(super) struct OfSession {
     config: WindowConfig,
     counter: ChosenCounter,
     limit_from: String,
+    is_assumed: bool,
     model: Option<String>,
     asked: TurnWindow,
     /// Who writes summaries; none where rules do.
@@ -68,12 +70,16 @@ impl OfSession {
             Some(context) => engine.reported_window(context)?,
             None => engine.reported_session_window(&turn.ledger, &turn.session)?,
         };
-        let reported = reported.map(|tokens| ("session", (tokens, REPORTED)));
+        let reported = reported.map(|tokens| ("session", KnownWindow::said(tokens, REPORTED)));
         let known = window_within_model(reported, name.as_deref());
+        let mut is_assumed = false;
         let (limit, limit_from) = match (asked.tokens, rules.tokens, known) {
             (Some(tokens), ..) => (tokens, "the request".to_owned()),
             (None, Some(tokens), _) => (tokens, "`window.tokens`".to_owned()),
-            (None, None, Some((name, (tokens, source)))) => (tokens, format!("{name}: {source}")),
+            (None, None, Some((name, known))) => {
+                is_assumed = known.is_assumed;
+                (known.tokens, known.told(name))
+            }
             (None, None, None) if is_asked => {
                 // What was said of another model is nothing to go by.
                 let is_same = engine.window_model(turn)? == name;
@@ -102,7 +108,17 @@ impl OfSession {
         };
         let (summarizer, notes) = (None, note.into_iter().collect());
         let (model, asked) = (name, asked);
-        Ok(Some(Self { config, counter, limit_from, model, asked, summarizer, compacts_with_model, notes }))
+        Ok(Some(Self {
+            config,
+            counter,
+            limit_from,
+            is_assumed,
+            model,
+            asked,
+            summarizer,
+            compacts_with_model,
+            notes,
+        }))
     }
 
     /// The same for a call that may archive or compact: with the model that is configured for summaries. None is no fault,
@@ -153,6 +169,7 @@ impl OfSession {
         if Tokens(report.limit) < self.config.window().limit() {
             let from = if maximum.is_some() { PROVIDER } else { "the context that was refused" };
             from.clone_into(&mut report.limit_from);
+            report.limit_assumed = false;
         }
         report
     }
@@ -185,6 +202,7 @@ impl OfSession {
             overhead_tokens: report.overhead.0,
             limit: report.limit.0,
             limit_from: self.limit_from.clone(),
+            limit_assumed: self.is_assumed,
             target: report.target.0,
             may_call: stop.is_none(),
             alert: report.alert.map(|alert| alert.level.to_owned()),
