@@ -1,8 +1,9 @@
 //! `cargo xtask generate`: the pages of `docs/reference` that the built `stemma` writes about itself, and the one about
-//! the wire types; and the output below the commands of README and first steps.
+//! the wire types; the output below the commands of README and first steps; and the README's picture.
 //! Not a place for prose: a page written by hand is in `HAND_WRITTEN`, every other one must be generated.
 
 mod pages;
+mod picture;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,7 +38,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     for (name, bytes) in &fresh {
         write(&folder.join(name), bytes)?;
     }
-    for (path, text) in pages::build(root, &programs.stemma)? {
+    for (path, text) in shown(root, &programs.stemma)? {
         write(&root.join(path), text.as_bytes())?;
     }
     Ok(())
@@ -48,7 +49,7 @@ pub(crate) fn verify(root: &Path) -> anyhow::Result<()> {
     let programs = programs(root)?;
     let Some(fresh) = build(root, &programs)? else { return Ok(()) };
     let mut stale = differences(&fresh, &load(&reference(root))?);
-    for (path, text) in pages::build(root, &programs.stemma)? {
+    for (path, text) in shown(root, &programs.stemma)? {
         let old = fs::read_to_string(root.join(path)).with_context(|| format!("reading `{path}`"))?;
         stale.extend((old != text).then(|| format!("{path}: a command prints something else now")));
     }
@@ -58,6 +59,13 @@ pub(crate) fn verify(root: &Path) -> anyhow::Result<()> {
         stale.join("\n  ")
     );
     Ok(())
+}
+
+/// Returns what shows the output of commands, by path.
+fn shown(root: &Path, program: &Path) -> anyhow::Result<BTreeMap<&'static str, String>> {
+    let mut shown = pages::build(root, program)?;
+    shown.insert(picture::PATH, picture::build(root, program)?);
+    Ok(shown)
 }
 
 /// The programs that write pages.

@@ -4,6 +4,7 @@
 mod bench;
 mod check;
 mod clients;
+mod dist;
 mod faults;
 mod fuzz;
 mod generate;
@@ -30,8 +31,10 @@ usage: cargo xtask <task> [arguments]
   test [--full] [--slowest N]
                         the tests: tidy, documentation examples, unit and integration tests
   tidy                  the repository's own rules: crate edges, sizes, names, documents, links
-  generate [--check]    write docs/reference, and the output in README and first steps, from the built `stemma`, or say
-                        what is stale
+  generate [--check]    write docs/reference, the picture, and the output in README and first steps, from the built
+                        `stemma`, or say what is stale
+  dist [--binary FILE]  make a tarball, a Debian package and a wheel for Linux in target/dist, and try each; FILE is a
+                        program that is built already
   bench [arguments]     build and run the benchmarks in release mode
   simulate-window [turns=N seed=N window=N cutoff=N]
                         run a session of 2,000 turns in a small window, and show what that cost
@@ -54,6 +57,7 @@ fn run(root: &Path, task: &str, arguments: &[String]) -> anyhow::Result<()> {
         "house" => house::run(root, arguments),
         "generate" => generate::run(root, arguments),
         "bench" => bench::run(root, arguments),
+        "dist" => dist::run(root, arguments),
         "clients" => clients::run(root, arguments),
         "faults" => faults::run(root, arguments),
         "fuzz" => fuzz::run(root, arguments),

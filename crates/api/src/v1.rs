@@ -28,6 +28,7 @@ mod session;
 mod settings;
 mod sidecar;
 mod state;
+mod stats;
 mod story;
 mod strategy;
 mod summarize;
@@ -55,8 +56,8 @@ pub use commit::{
 pub use compact::{CompactRange, CompactRequest, Compacted, LostCounts, SUMMARY_BYTES_MAX, SummaryWith};
 pub use context::{
     Changed, Checkpointed, Diff, ExportForm, ExportRequest, Exported, HANDOFF_TOKENS_DEFAULT, Handoff,
-    HandoffRequest, LastCompactionRequest, Loss, Losses, LostEntry, MaterializeRequest, Materialized, Named,
-    Native, Reparented, SharedTag, SnapshotRequest, Started, Uncompacted, UpdateRequest,
+    HandoffReader, HandoffRequest, LastCompactionRequest, Loss, Losses, LostEntry, MaterializeRequest,
+    Materialized, Named, Native, Reparented, SharedTag, SnapshotRequest, Started, Uncompacted, UpdateRequest,
 };
 pub use find::{CutTranscript, FindRequest, Found, FoundPrompt, FoundRange, TaggedCommit, Tags, TagsRequest};
 pub use git::{Blame, BlameRequest, BlamedLine, GitHook, KnownLine};
@@ -113,6 +114,7 @@ pub use state::{
     OpenTasks, ReplayRequest, Replayed, ReplayedReducer, ReplayedTranscripts, RestoreStateRequest,
     RestoredLedger, RestoredReducer, State, StateRequest,
 };
+pub use stats::{ModelPrice, Stats, StatsBy, StatsRequest, StatsRow};
 pub use story::{
     ChainSide, ChangedFile, CompareRequest, Comparison, GitCommitMade, OverviewRequest, OverviewTurn,
     ReportedTokens, SHOWN_TURNS_MAX, SessionError, SessionMeant, SessionOverview, ShowTurnRequest,

@@ -128,6 +128,7 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Watch(args) => commands::watch::run(app, &args),
         Command::Search(args) => commands::search::run(app, &args),
         Command::List(args) => commands::list::run(app, &args, None),
+        Command::Stats(args) => commands::stats::run(app, &args),
         Command::Log(args) => commands::log::run(app, &args),
         Command::Tree(args) => commands::tree::run(app, &args),
         Command::Show(args) => commands::choose::show(app, args),

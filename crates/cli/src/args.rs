@@ -130,6 +130,8 @@ pub(crate) enum Command {
     /// List sessions, newest first
     #[command(visible_alias = "ls")]
     List(browse::List),
+    /// Count sessions, time, tokens and cost by day, project, client or model
+    Stats(browse::Stats),
     /// List sessions as `list` does; with a REF, the turns behind it
     Log(browse::Log),
     /// Draw a session: turns, forks, compactions, subagents

@@ -65,6 +65,7 @@ pub(crate) mod sidecars;
 pub(crate) mod snapshot;
 pub(crate) mod start;
 pub(crate) mod state;
+pub(crate) mod stats;
 pub(crate) mod status;
 pub(crate) mod strategy;
 pub(crate) mod tips;

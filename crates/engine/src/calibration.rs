@@ -52,7 +52,7 @@ const DATE_DIGITS: usize = 8;
 
 /// Returns a model's name without a provider's prefix and without its date: `claude-opus-4-5` of
 /// `us.anthropic.claude-opus-4-5-20251101`.
-fn plain_name(name: &str) -> String {
+pub(crate) fn plain_name(name: &str) -> String {
     let name = name.to_ascii_lowercase();
     let name = name.rsplit(['/', ':']).next().unwrap_or_default();
     let is_date = |part: &str| part.len() == DATE_DIGITS && part.bytes().all(|byte| byte.is_ascii_digit());

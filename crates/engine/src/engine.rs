@@ -16,6 +16,7 @@ use crate::calibration::CalibrationSlot;
 use crate::capture::policy::CapturePolicy;
 use crate::capture::sidecars::KeptSidecars;
 use crate::counters::Counts;
+use crate::efforts::EffortSlot;
 use crate::error::{EngineError, FormatUse, Result};
 use crate::ledger::Bus;
 use crate::outputs::OutputRules;
@@ -80,6 +81,8 @@ pub struct Engine {
     pub(crate) index: Arc<IndexSlot>,
     /// What was learned of token counts; as the index.
     pub(crate) calibration: Arc<CalibrationSlot>,
+    /// What statistics read of sessions; as the index.
+    pub(crate) efforts: Arc<EffortSlot>,
     /// What hooks hand to agents.
     pub(crate) briefs: Arc<Briefs>,
     pub(crate) counts: Arc<Counts>,
@@ -117,6 +120,7 @@ impl Engine {
             vault: None,
             index: Arc::default(),
             calibration: Arc::default(),
+            efforts: Arc::default(),
             briefs: Arc::default(),
             counts: Arc::default(),
             embedder: None,

@@ -33,6 +33,7 @@ use stemmata_store::{
 use crate::briefs::Briefs;
 use crate::calibration::CalibrationSlot;
 use crate::capture::policy::CapturePolicy;
+use crate::efforts::EffortSlot;
 use crate::engine::{Engine, Identity};
 use crate::error::{EngineError, Result};
 use crate::outputs::{OutputFiles, OutputRules};
@@ -357,6 +358,7 @@ impl Home {
         if matches!(open_for, OpenFor::Command) {
             engine.index = Arc::new(IndexSlot::at(&self.index_dir(), self.patience()));
             engine.calibration = Arc::new(CalibrationSlot::at(&self.cache_dir()));
+            engine.efforts = Arc::new(EffortSlot::at(&self.cache_dir()));
             engine.embedder.clone_from(&self.embedder);
             engine.leftovers.sweep_at_start();
             // A process that forgot something may have died before the index was rid of it.

@@ -13,6 +13,7 @@ mod calibration;
 mod capture;
 mod chain;
 mod counters;
+mod efforts;
 mod engine;
 mod error;
 mod git;
@@ -106,9 +107,9 @@ pub use search::{
     Settled, StepUnit,
 };
 pub use settings::{
-    AgentConfig, ConfigText, Configured, DenseModel, LedgerPlace, ModelApi, ModelRules, ReadFile, SETTINGS,
-    Setting, SettingDefault, SettingError, SettingShape, Settings, Templates, ToolRules, WindowRules, is_on,
-    template_fields,
+    AgentConfig, ConfigText, Configured, DenseModel, LedgerPlace, ModelApi, ModelPrice, ModelRules, ReadFile,
+    SETTINGS, Setting, SettingDefault, SettingError, SettingShape, Settings, Templates, ToolRules,
+    WindowRules, is_on, template_fields,
 };
 pub use stemmata_acts::decides as is_deciding_tool;
 pub use stemmata_model as model;
@@ -164,6 +165,7 @@ pub use verbs::recover::{BetterState, JudgedBy, RecoveredCopy, TranscriptState};
 pub use verbs::scan::files::{FileSecret, ScannedFiles};
 pub use verbs::scan::{FoundIn, Holder, ScanPlace, ScanTarget, Scanned, SecretFound, UnreadLedger};
 pub use verbs::scrub::{ScrubPlan, ScrubReport, ScrubTarget};
+pub use verbs::sessions::stats::{Stats, StatsBy, StatsQuery, StatsRow};
 pub use verbs::sessions::totals::SessionTotals;
 pub use verbs::sessions::{SessionCounts, SessionOnly, SessionQuery, SessionRow, SessionRows, turns_of};
 pub use verbs::short_id::ShortId;

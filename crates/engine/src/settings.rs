@@ -3,6 +3,7 @@
 //! Parses texts only. Files, the environment and flags are the program's to find.
 
 mod keys;
+mod prices;
 mod table;
 mod templates;
 
@@ -17,6 +18,7 @@ use crate::capture::sidecars::KeptSidecars;
 use crate::retention::RetentionRules;
 
 pub use keys::{Setting, SettingDefault, SettingShape};
+pub use prices::ModelPrice;
 pub use table::SETTINGS;
 pub use templates::{AgentConfig, Configured, ReadFile, Templates, template_fields};
 
@@ -87,6 +89,8 @@ pub struct Settings {
     pub window: WindowRules,
     /// What becomes of the outputs of tools.
     pub tools: ToolRules,
+    /// What tokens cost.
+    pub prices: Vec<ModelPrice>,
     /// The model that writes summaries where a command asks for one.
     pub llm: ModelRules,
 }
@@ -216,6 +220,9 @@ impl Settings {
             dense: dense(&read)?,
             window: window(&read)?,
             tools: tools(&read)?,
+            prices: read
+                .text("stats.prices")?
+                .map_or_else(Vec::new, |list| keys::parts(&list).filter_map(ModelPrice::read).collect()),
             llm: llm(&read)?,
         })
     }

@@ -3,12 +3,16 @@
 //! Pure folds over decoded entries. What a call does is `stemmata_acts`'s to know; which entries are still part of a
 //! conversation is the engine's.
 
+mod change;
+mod effort;
 mod outline;
 mod prompt;
 mod session;
 mod turn;
 
+pub use change::{ChangeForm, change_text};
+pub use effort::{Effort, EffortFold, EffortKey, ReportedTokens, SLOT_MICROS};
 pub use outline::{FileLines, IDLE_MICROS, Prompt, TurnOutcome, TurnOutline, outlines};
 pub use prompt::{Frame, is_main, prompt_text, sidechain_of};
-pub use session::{ReportedTokens, SessionError, SessionFold, SessionStory, SessionTurn};
+pub use session::{SessionError, SessionFold, SessionStory, SessionTurn};
 pub use turn::{Told, TurnCall, TurnPiece, pieces};

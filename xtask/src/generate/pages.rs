@@ -86,7 +86,7 @@ fn commands(text: &str) -> Vec<&str> {
 }
 
 /// Runs the commands in one shell, so that `cd` and variables last, and returns what each printed.
-fn run(root: &Path, program: &Path, commands: &[&str]) -> anyhow::Result<Vec<String>> {
+pub(super) fn run(root: &Path, program: &Path, commands: &[&str]) -> anyhow::Result<Vec<String>> {
     let folder = tempfile::tempdir().context("creating a home")?;
     let base = folder.path().canonicalize().context("finding the home")?;
     let (home, bin) = (base.join("home"), base.join("bin"));

@@ -2,15 +2,15 @@
 
 use std::io::Read;
 
-use crate::Answer;
 use crate::v1::{
     Blame, BlameRequest, Changed, CheckpointRequest, Checkpointed, Children, ChildrenRequest, Commit,
     CommitPage, CompactRequest, Compacted, CompareRequest, Comparison, Diff, FindRequest, Found,
     HistoryRequest, LastCompactionRequest, LatestSessionRequest, Named, OverviewRequest, ResolveRequest,
     Resolved, Session, SessionMeant, SessionPage, SessionRequest, SessionsRequest, ShortIds, ShortIdsRequest,
-    ShowRequest, ShowTurnRequest, ShowTurnsRequest, ShownTurn, ShownTurns, SnapshotRequest, Tags,
-    TagsRequest, TipsRequest, Tree, TreeRequest, Uncompacted, UpdateRequest,
+    ShowRequest, ShowTurnRequest, ShowTurnsRequest, ShownTurn, ShownTurns, SnapshotRequest, Stats,
+    StatsRequest, Tags, TagsRequest, TipsRequest, Tree, TreeRequest, Uncompacted, UpdateRequest,
 };
+use crate::{Answer, Control};
 
 /// Sessions and chains.
 ///
@@ -35,6 +35,12 @@ pub trait Chains: Send + Sync {
     /// # Errors
     /// `bad_request` where `after` is of another listing; `project_not_found`, `project_ambiguous`.
     fn sessions(&self, request: &SessionsRequest) -> Answer<SessionPage>;
+
+    /// Counts sessions, time and tokens. Reads a transcript once; the next call is told what was read.
+    ///
+    /// # Errors
+    /// `project_not_found`, `project_ambiguous`, `bad_time`, `cancelled`.
+    fn stats(&self, request: &StatsRequest, control: &Control<'_>) -> Answer<Stats>;
 
     /// Returns one session.
     ///

@@ -409,6 +409,28 @@ pub struct HandoffRequest {
     pub stop: String,
     /// Tokens that the text may have.
     pub budget_tokens: u64,
+    /// Who reads it. A pull request and a commit are told whole, whatever `stop` and `budget_tokens` say.
+    #[serde(default = "HandoffReader::agent", rename = "for")]
+    pub reader: HandoffReader,
+}
+
+/// Who reads what a session hands over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum HandoffReader {
+    /// Another agent, which goes on.
+    Agent,
+    /// A reviewer: the title of a pull request, an empty line, and its description as Markdown.
+    Pr,
+    /// Readers of the history: the subject of a commit, an empty line, and its body, wrapped at 72 columns.
+    Commit,
+}
+
+impl HandoffReader {
+    const fn agent() -> Self {
+        Self::Agent
+    }
 }
 
 /// A form of an export.

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args};
+use clap::{ArgGroup, Args, ValueEnum};
 use stemmata_model::{Principal, SessionId};
 
 use super::REF_HELP;
@@ -66,6 +66,67 @@ pub(crate) struct List {
     /// How many at most; 0 for all [default: 30; all with `--json`]
     #[arg(short = 'n', long = "limit", value_name = "N")]
     pub(crate) limit: Option<usize>,
+}
+
+/// `stats`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma stats                              by day, the newest days first
+  stemma stats --by month -n 12
+  stemma stats --by project --since 7d      what took most time in a week
+  stemma stats --by model --client codex
+
+ACTIVE leaves out pauses over ten minutes, adds up sessions that ran at the same time, and counts subagents beside their \
+session once. Tokens are those that transcripts report: IN was sent, with what a cache held; CACHED is the part that was read \
+from the cache. What several sessions share, as forks do, counts for the one that began first; copies that nobody continued \
+count nowhere. COST needs prices, such as `stemma config set stats.prices 'some-model=3/15/0.3/3.75'`: a million tokens \
+sent, answered, read from the cache, written to it. `--json` has exact numbers.")]
+pub(crate) struct Stats {
+    /// What each row is of
+    #[arg(long, value_name = "WHAT", value_enum, default_value = "day")]
+    pub(crate) by: StatsRows,
+
+    /// Only sessions of this project: its name as `list` shows it, its ledger's id, or a directory with all below it
+    #[arg(long, value_name = "NAME|DIR", conflicts_with = "here")]
+    pub(crate) project: Option<String>,
+
+    /// Only sessions that worked in the current directory or below it
+    #[arg(long)]
+    pub(crate) here: bool,
+
+    /// Only sessions of this client, such as `claude-code` or `codex`
+    #[arg(long, value_name = "CLIENT")]
+    pub(crate) client: Option<String>,
+
+    /// Only what was done since TIME, such as `2d` or `2026-02-01`
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+
+    /// Only what was done by TIME
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+
+    /// How many rows at most; 0 for all [default: 30; all with `--json`]
+    #[arg(short = 'n', long = "limit", value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+/// What a row of `stats` is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StatsRows {
+    /// A day
+    Day,
+    /// A week, named by its Monday
+    Week,
+    /// A month
+    Month,
+    /// A working directory
+    Project,
+    /// A client
+    Client,
+    /// A model
+    Model,
 }
 
 /// `log`

@@ -193,10 +193,17 @@ Examples:
   stemma handoff 3f9c1d20 --budget 4000     in about 4,000 tokens
   stemma handoff ctx-3f9k2m7q --out handoff.md
   stemma handoff --last | codex exec -           start another agent with it
+  stemma handoff --for pr -o pr.md          a pull request's title and text
+  stemma handoff --for commit | git commit -F -
 
 Summarizes a session as Markdown within a token budget: the user's last request, open tasks, written files and summaries, then \
 the turns: the newest in full, older ones shortened. Every quoted line is marked as data. To continue with the whole \
-conversation in another client instead: `stemma resume REF --in codex`.\n\n{REF_HELP}"))]
+conversation in another client instead: `stemma resume REF --in codex`.
+
+With `--for pr` or `--for commit` it says what a session was asked for and what it changed: files, test runs, decisions and what is \
+open. Rules make it; the agent's own words stand in a quote. The first line is the title, the last one the commit that \
+`stemma show` takes. A commit's message covers what came after the session's last commit of git. Read it before you publish \
+it.\n\n{REF_HELP}"))]
 pub(crate) struct Handoff {
     /// The commit or session [default: the latest session of the current directory]
     #[arg(value_name = "REF", conflicts_with = "last")]
@@ -205,6 +212,10 @@ pub(crate) struct Handoff {
     /// The newest session of all
     #[arg(long)]
     pub(crate) last: bool,
+
+    /// Who reads it: another `agent`, reviewers of a `pr`, or readers of a `commit`
+    #[arg(long = "for", value_name = "READER", value_enum, default_value = "agent", conflicts_with_all = ["budget", "stop"])]
+    pub(crate) reader: Reader,
 
     /// Size of the text in tokens, estimated at four characters each; at least 1000
     #[arg(long, value_name = "TOKENS", default_value_t = HANDOFF_TOKENS_DEFAULT)]
@@ -217,6 +228,17 @@ pub(crate) struct Handoff {
     /// The file to write (written atomically), or `-` for standard output
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     pub(crate) out: PathBuf,
+}
+
+/// Who reads what is handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Reader {
+    /// An agent that goes on
+    Agent,
+    /// Reviewers of a pull request
+    Pr,
+    /// Readers of the history
+    Commit,
 }
 
 /// `compact`

@@ -19,7 +19,7 @@ const FIRST: Groups = &[
 /// The second page: everything.
 const ALL: Groups = &[
     ("Start", &["setup", "import", "install", "uninstall", "status", "config", "completions"]),
-    ("Find", &["list", "log", "search", "show", "tree", "diff", "blame"]),
+    ("Find", &["list", "log", "search", "show", "tree", "diff", "blame", "stats"]),
     ("Continue", &["resume", "fork", "start", "handoff", "export"]),
     ("Remember", &["state", "recall", "decision", "task"]),
     ("Compact", &["guard", "compact", "uncompact"]),

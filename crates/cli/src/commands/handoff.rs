@@ -1,9 +1,9 @@
-//! `handoff`: a session as one text within a budget, for another agent to go on from.
+//! `handoff`: a session as one text: for another agent to go on from, for a pull request, for a commit.
 
 use stemmata_api::Control;
-use stemmata_api::v1::{self, HandoffRequest};
+use stemmata_api::v1::{self, HandoffReader, HandoffRequest};
 
-use crate::args::give::Handoff;
+use crate::args::give::{Handoff, Reader};
 use crate::commands::place;
 use crate::errors::{CliError, Exit};
 use crate::output::file::Target;
@@ -16,7 +16,12 @@ pub(crate) fn run(app: &App, args: &Handoff) -> Result<Exit, CliError> {
         Some(reference) => place::newest(app, reference)?,
         None => place::latest(app, args.last, false)?.ctx,
     };
-    let request = HandoffRequest { ctx, stop: app.stop(&args.stop)?, budget_tokens: args.budget };
+    let reader = match args.reader {
+        Reader::Agent => HandoffReader::Agent,
+        Reader::Pr => HandoffReader::Pr,
+        Reader::Commit => HandoffReader::Commit,
+    };
+    let request = HandoffRequest { ctx, stop: app.stop(&args.stop)?, budget_tokens: args.budget, reader };
     let (service, target) = (app.service()?, Target::of(&args.out));
     let path = target.path();
     let (mut text, control) = (Vec::new(), Control::none());

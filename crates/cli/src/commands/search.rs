@@ -1,7 +1,7 @@
 //! `search`: finds what was said, and goes on from it.
 
 mod pick;
-mod progress;
+pub(crate) mod progress;
 mod screen;
 
 use stemmata_api::v1::{

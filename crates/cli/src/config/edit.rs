@@ -67,6 +67,7 @@ fn literal(key: &Setting, value: &str) -> String {
         | SettingShape::Choice(_)
         | SettingShape::Granularity
         | SettingShape::ProjectDays
+        | SettingShape::Prices
         | SettingShape::Variable
         | SettingShape::Zones => toml::Value::String(value.to_owned()).to_string(),
     }

@@ -45,6 +45,35 @@ fn a_session_is_told_within_a_budget_the_newest_turn_whole() {
 }
 
 #[test]
+fn a_session_is_a_pull_request_and_a_commit() {
+    let stage = Stage::new();
+    stage.import(&stage.home.write("a.jsonl", story().text().as_bytes()));
+    let ctx = stage.json(&["show", "--meta", SESSION])["id"].as_str().unwrap().to_owned();
+    let trailer = format!("\n\nContext-Id: {ctx}\n");
+    for (reader, head) in [("pr", "\n## Asked for\n"), ("commit", "\nAsked for:\n")] {
+        let text = stage.json(&["handoff", SESSION, "--for", reader])["text"].as_str().unwrap().to_owned();
+        assert!(text.starts_with("Please make the retries wait longer each time\n"), "{text}");
+        assert!(
+            text.contains(head) && text.contains("12 passed, 0 failed") && text.ends_with(&trailer),
+            "{text}"
+        );
+    }
+    stage.run(&["handoff", SESSION, "--for", "pr", "--budget", "2000"]).code(2).complains(&["--budget"]);
+}
+
+#[test]
+fn what_was_done_is_counted_and_priced() {
+    let stage = Stage::new();
+    stage.import(&stage.home.write("a.jsonl", story().text().as_bytes()));
+    let total = stage.json(&["stats", "--by", "client"])["total"].clone();
+    assert_eq!(total["sessions"], json!(1));
+    assert_eq!(stage.json(&["stats", "--client", "codex"])["rows"], json!([]));
+    stage.run(&["config", "set", "stats.prices", "x=1"]).code(2).complains(&["MODEL=IN/OUT"]);
+    stage.run(&["config", "set", "stats.prices", "claude=1/2"]).ok();
+    stage.run(&["stats"]).ok();
+}
+
+#[test]
 fn stored_bytes_of_a_format_that_nobody_knows_are_given_with_a_description() {
     let stage = Stage::new();
     let content = stage.home.write("clay", b"\x01 a tablet \xff\n");

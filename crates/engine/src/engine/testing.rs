@@ -11,6 +11,7 @@ use crate::briefs::Briefs;
 use crate::calibration::CalibrationSlot;
 use crate::capture::policy::CapturePolicy;
 use crate::capture::sidecars::KeptSidecars;
+use crate::efforts::EffortSlot;
 use crate::ports::{Clock, NewIds};
 use crate::scrubbing::{ProjectTrust, Scrubbing, StoreRules, UntrustedMet};
 use crate::search::IndexSlot;
@@ -52,6 +53,13 @@ impl Engine {
     #[must_use]
     pub fn with_calibration(mut self, cache: &Path) -> Self {
         self.calibration = Arc::new(CalibrationSlot::at(cache));
+        self
+    }
+
+    /// Has what statistics read be kept in a folder.
+    #[must_use]
+    pub fn with_efforts(mut self, cache: &Path) -> Self {
+        self.efforts = Arc::new(EffortSlot::at(cache));
         self
     }
 

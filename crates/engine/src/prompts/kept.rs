@@ -127,13 +127,13 @@ impl Engine {
     }
 
     /// Removes what was made of words beside the store's and the ledgers' own states: kept prompts, and what was learned of
-    /// models.
+    /// models and read for statistics.
     ///
     /// # Errors
     /// Store errors; `Unclean` where a file is in the way.
     pub(crate) fn drop_derived(&self) -> Result<()> {
-        let learned = self.calibration.forget().map_err(|error| {
-            let reason = format!("the learned token counts cannot be removed: {error}");
+        let learned = self.calibration.forget().and_then(|()| self.efforts.forget()).map_err(|error| {
+            let reason = format!("what was learned of models and sessions cannot be removed: {error}");
             StoreError::Unclean { reason }
         });
         self.drop_kept_prompts()?;

@@ -3,6 +3,7 @@
 //! Which keys there are is the table's; what the values become is the parent's.
 
 use super::SettingError;
+use super::prices::ModelPrice;
 use super::table::SETTINGS;
 use crate::home::label_of;
 
@@ -67,6 +68,8 @@ pub enum SettingShape {
     ProjectDays,
     /// Three rising numbers of per cent.
     Zones,
+    /// A list of `MODEL=IN/OUT`, with prices of what a cache has behind them.
+    Prices,
     /// The name of an environment variable, in capitals.
     Variable,
 }
@@ -110,6 +113,14 @@ impl Setting {
                 .then(|| format!("`{key}` is one of {}, not `{value}`", words.join(", "))),
             SettingShape::ProjectDays => {
                 return parts(value).try_for_each(|part| project_days(part).map(drop));
+            }
+            SettingShape::Prices => {
+                let bad = parts(value).find(|part| ModelPrice::read(part).is_none());
+                bad.map(|part| {
+                    format!(
+                        "`{key}` is a list of `MODEL=IN/OUT` or `MODEL=IN/OUT/CACHE_READ/CACHE_WRITE`, such as `some-model=1.5/7.5`, and `{part}` is none"
+                    )
+                })
             }
             SettingShape::Zones => zones(value).is_none().then(|| {
                 format!("`{key}` is three rising numbers from 1 to 100, such as 70,85,95, not `{value}`")

@@ -247,6 +247,16 @@ pub const SETTINGS: &[Setting] = &[
         shape: SettingShape::Choice(&["0", "1", "false", "true"]),
     },
     Setting {
+        key: "stats.prices",
+        variable: "STEMMATA_PRICES",
+        flag: None,
+        about: "What a million tokens cost, for `stemma stats`: a list of `MODEL=IN/OUT/CACHE_READ/CACHE_WRITE`, separated by \
+                 commas. MODEL is what a model's name begins with, the longest one counts; the last two may be left out and are \
+                 then as IN. No price is built in.",
+        default: SettingDefault::Words("none: no cost is shown"),
+        shape: SettingShape::Prices,
+    },
+    Setting {
         key: "store.allow_network",
         variable: "STEMMATA_ALLOW_NETWORK_STORE",
         flag: None,

@@ -38,6 +38,7 @@ fn nothing_configured_is_what_a_store_has_by_itself() {
             compact: CompactSettings::default(),
             asks_model: true,
         },
+        prices: Vec::new(),
         llm: ModelRules {
             api: None,
             endpoint: None,

@@ -167,7 +167,7 @@ impl Engine {
 }
 
 /// Orders sessions by when they began; those that do not say come last.
-fn began(session: &Session) -> (bool, Option<stemmata_model::Timestamp>, &str, &str) {
+pub(super) fn began(session: &Session) -> (bool, Option<stemmata_model::Timestamp>, &str, &str) {
     let key = &session.key;
     (session.started_at.is_none(), session.started_at, key.machine.as_str(), key.path.as_str())
 }

@@ -6,11 +6,14 @@ use std::io::Write;
 
 use stemmata_acts::TaskBook;
 use stemmata_model::{Bytes, CommitId, Counts, Entry, FormatId, Note, NoteCode};
+use stemmata_prompt::story::{ChangeForm, change_text};
+use stemmata_prompt::title::title;
 use stemmata_runtimes::adapter::PlanStop;
 use stemmata_runtimes::handoff::{FORMAT, Handoff, Source, handoff};
 use stemmata_runtimes::registry;
 use stemmata_store::StoreError;
 
+use crate::capture::git_hook::CONTEXT_TRAILER;
 use crate::chain::segments::read_whole;
 use crate::chain::tasks::TASKS_BYTES_MAX;
 use crate::chain::walk::Walk;
@@ -82,6 +85,25 @@ impl Engine {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Writes what a chain changed up to a commit, as the text of a pull request or the message of a commit. Secrets that the rules of
+    /// today find are replaced, too.
+    ///
+    /// # Errors
+    /// As `overview`.
+    pub fn handoff_change(&self, ctx: CommitId, form: ChangeForm, out: &mut dyn Write) -> Result<HandedOff> {
+        let session = self.first_session(ctx)?;
+        let root = session.as_ref().and_then(|session| session.cwd.as_deref());
+        let story = self.overview(ctx, root)?.story;
+        let titled = title(session.as_ref().and_then(|session| session.title.as_deref()));
+        let text = change_text(&story, &titled, &format!("{CONTEXT_TRAILER}: {ctx}"), form);
+        let scrubbed = self.scrubber_of(ctx)?.scrub_text(&text)?;
+        out.write_all(scrubbed.text.as_bytes()).map_err(StoreError::Sink)?;
+        let turns = story.turns.len() as u64;
+        let tokens = scrubbed.text.chars().count() as u64 / 4;
+        let notes = self.note_of_origin(ctx)?.into_iter().collect();
+        Ok(HandedOff { tier: Tier::Rendered, tokens, turns: (turns, turns), blocks: (0, 0, 0), notes })
     }
 
     /// Tells the context of a commit within a budget of estimated tokens. Pure: the same commit and parameters give the

@@ -3,6 +3,7 @@
 //! What a row says is known without reading its chain; `counts` and `tips` read chains and are asked for apart.
 
 mod fold;
+pub(crate) mod stats;
 pub(crate) mod totals;
 
 use std::collections::{HashMap, HashSet};
@@ -75,6 +76,13 @@ pub struct SessionOnly {
 
 impl SessionOnly {
     fn holds(&self, session: &Session) -> bool {
+        self.holds_at_any_time(session)
+            && self.since.is_none_or(|since| session.last_at >= Some(since))
+            && self.until.is_none_or(|until| session.last_at.is_some_and(|at| at <= until))
+    }
+
+    /// Says whether all but the time holds.
+    fn holds_at_any_time(&self, session: &Session) -> bool {
         let is = |wanted: &Option<String>, own: Option<&str>| {
             wanted.as_deref().is_none_or(|text| own == Some(text))
         };
@@ -82,8 +90,6 @@ impl SessionOnly {
         let is_in = |dir: &String| session.cwd.as_deref().is_some_and(|cwd| Path::new(cwd).starts_with(dir));
         is(&self.client, Some(runtime_of(&session.format)))
             && is(&self.branch, session.git_branch.as_deref())
-            && self.since.is_none_or(|since| session.last_at >= Some(since))
-            && self.until.is_none_or(|until| session.last_at.is_some_and(|at| at <= until))
             && (self.projects.is_empty() || self.projects.iter().any(is_in))
             && titled.is_none_or(|words| words_in(words, &title(session.title.as_deref())))
     }

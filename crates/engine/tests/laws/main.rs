@@ -84,6 +84,7 @@ mod search_processes;
 mod secrets;
 mod sidecars;
 mod statements;
+mod stats;
 mod strangers;
 mod subagents;
 mod support;

@@ -2,16 +2,16 @@
 //!
 //! A fold over the commits of a chain, in constant memory but for what it returns.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use stemmata_acts::{ToolUse, below, tool_uses};
-use stemmata_model::{Entry, EntryKind, Estimate, Role, SessionId, Timestamp, Usage};
+use stemmata_model::{Entry, EntryKind, SessionId, Timestamp};
 
-use super::outline::{FileLines, IDLE_MICROS, TurnOutline, is_changed, outlines_of};
+use super::effort::{EffortFold, ReportedTokens};
+use super::outline::{FileLines, TurnOutline, is_changed, outlines_of};
 use super::prompt::{Frame, is_main, sidechain_of};
 use crate::reduce::memory::SessionMemory;
-use crate::reduce::memory::v1::{About, Failure};
-use crate::window::held_tokens;
+use crate::reduce::memory::v1::{About, Failure, TaskStatus, Thread, ThreadKind};
 
 /// Changes of files that are remembered to say what fixed an error.
 const EDITS_MAX: usize = 50_000;
@@ -19,38 +19,6 @@ const EDITS_MAX: usize = 50_000;
 const COMMANDS_MAX: usize = 10_000;
 /// Files that a fix names at most.
 const FIX_FILES_MAX: usize = 5;
-
-/// Tokens that the provider reported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ReportedTokens {
-    /// Sent, neither read from a cache nor written to one.
-    pub input: u64,
-    /// Answered.
-    pub output: u64,
-    /// Read from the cache.
-    pub cache_read: u64,
-    /// Written to the cache.
-    pub cache_write: u64,
-    /// Whether the client wrote down only a part of what was answered: `output` is no sum.
-    pub is_output_partial: bool,
-}
-
-/// What an answer said of itself, and what it holds.
-#[derive(Debug, Clone, Copy, Default)]
-struct Answered {
-    usage: Usage,
-    /// Estimated tokens of its words and calls.
-    held: u64,
-}
-
-/// An answer that holds more than this, and more than [`PARTIAL_TIMES`] what it reports, was reported before it was finished.
-const HELD_TOKENS_MIN: u64 = 40;
-
-/// See [`HELD_TOKENS_MIN`]: an estimate is never that far off.
-const PARTIAL_TIMES: u64 = 4;
-
-/// One such answer of so many makes the sum wrong enough to say so.
-const ANSWERS_PER_PARTIAL: u64 = 20;
 
 /// A turn of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,7 +53,7 @@ pub struct SessionError {
 pub struct SessionStory<K> {
     /// The first and the last time.
     pub span: Option<(Timestamp, Timestamp)>,
-    /// Microseconds of work: gaps of more than [`IDLE_MICROS`] are left out.
+    /// Microseconds of work: gaps of more than [`IDLE_MICROS`](super::IDLE_MICROS) are left out.
     pub active_micros: i64,
     /// Answers by model.
     pub models: BTreeMap<String, u64>,
@@ -101,6 +69,8 @@ pub struct SessionStory<K> {
     pub commands: Vec<String>,
     /// What was decided and demanded, in order.
     pub decisions: Vec<String>,
+    /// Tasks that are not done, questions without an answer, and what was put off.
+    pub open: Vec<String>,
 }
 
 /// Folds the commits of a chain, the first one first. `K` names a commit.
@@ -112,13 +82,7 @@ pub struct SessionFold<K> {
     main: Option<Option<String>>,
     ordinal: u64,
     prompts: u64,
-    last_at: Option<Timestamp>,
-    span: Option<(Timestamp, Timestamp)>,
-    active_micros: i64,
-    models: BTreeMap<String, u64>,
-    answers: HashMap<String, Answered>,
-    unnamed: Vec<Answered>,
-    is_reported: bool,
+    effort: EffortFold,
     edits: Vec<(u64, String)>,
     commands: Vec<String>,
     known_commands: HashSet<String>,
@@ -139,13 +103,7 @@ impl<K: Copy> SessionFold<K> {
             main: None,
             ordinal: 0,
             prompts: 0,
-            last_at: None,
-            span: None,
-            active_micros: 0,
-            models: BTreeMap::new(),
-            answers: HashMap::new(),
-            unnamed: Vec::new(),
-            is_reported: false,
+            effort: EffortFold::default(),
             edits: Vec::new(),
             commands: Vec::new(),
             known_commands: HashSet::new(),
@@ -183,7 +141,7 @@ impl<K: Copy> SessionFold<K> {
         for entry in entries {
             self.memory.entry(entry, self.ordinal);
             self.ordinal += 1;
-            self.entry(entry);
+            self.effort.add(entry);
         }
     }
 
@@ -192,7 +150,25 @@ impl<K: Copy> SessionFold<K> {
         let errors = self.memory.items().errors.iter().map(|error| self.error(error)).collect();
         let decided = self.memory.items().decisions.iter().map(|decision| decision.text.clone());
         let decisions = decided.collect();
-        let tokens = ReportedTokens::of(self.answers.values().chain(&self.unnamed));
+        let tasks = self.memory.items().tasks.iter().filter(|task| task.status != TaskStatus::Done);
+        // A prompt without an answer is what its turn says.
+        let is_open = |thread: &&Thread| thread.closed.is_none() && thread.kind != ThreadKind::Prompt;
+        let threads = self.memory.items().threads.iter().filter(is_open).map(|thread| thread.text.clone());
+        let open = tasks.map(|task| task.text.clone()).chain(threads).collect();
+        let (span, is_partial) = (self.effort.span(), self.effort.is_output_partial());
+        let (mut active_micros, mut models, mut tokens) = (0_i64, BTreeMap::new(), None);
+        for ((_, model), effort) in self.effort.finish() {
+            active_micros = active_micros.saturating_add(effort.active_micros);
+            if let Some(model) = model.filter(|_| effort.answers > 0) {
+                *models.entry(model).or_default() += effort.answers;
+            }
+            if let Some(more) = effort.tokens {
+                tokens.get_or_insert_with(ReportedTokens::default).add(more);
+            }
+        }
+        if let Some(tokens) = &mut tokens {
+            tokens.is_output_partial = is_partial;
+        }
         let mut files: BTreeMap<String, FileLines> = BTreeMap::new();
         let outlines = self.turns.iter().map(|turn| &turn.outline).chain([&self.left]);
         for (path, lines) in outlines.flat_map(|outline| &outline.files) {
@@ -201,15 +177,16 @@ impl<K: Copy> SessionFold<K> {
             known.removed += lines.removed;
         }
         SessionStory {
-            span: self.span,
-            active_micros: self.active_micros,
-            models: self.models,
-            tokens: self.is_reported.then_some(tokens),
+            span,
+            active_micros,
+            models,
+            tokens,
             files,
             turns: self.turns,
             errors,
             commands: self.commands,
             decisions,
+            open,
         }
     }
 
@@ -225,39 +202,6 @@ impl<K: Copy> SessionFold<K> {
             self.is_left
         };
         entries.iter().enumerate().map(of).collect()
-    }
-
-    fn entry(&mut self, entry: &Entry) {
-        if let Some(at) = entry.timestamp {
-            let gap = self.last_at.map_or(0, |last| at.as_micros().saturating_sub(last.as_micros()));
-            if (0..=IDLE_MICROS).contains(&gap) {
-                self.active_micros = self.active_micros.saturating_add(gap);
-            }
-            // Records of two agents at once come out of order.
-            self.last_at = self.last_at.max(Some(at));
-            let (first, last) = self.span.unwrap_or((at, at));
-            self.span = Some((first.min(at), last.max(at)));
-        }
-        let is_answer = entry.role == Role::Assistant;
-        if let Some(model) = entry.meta.model.as_ref().filter(|model| is_answer && !model.starts_with('<')) {
-            *self.models.entry(model.clone()).or_default() += 1;
-        }
-        let held = if is_answer { held_tokens(entry, &Estimate).0 } else { 0 };
-        self.is_reported |= entry.meta.usage.is_some();
-        match (&entry.meta.message_id, entry.meta.usage) {
-            // One message over several lines says its tokens on each, and the last line says most.
-            (Some(id), usage) => {
-                let Answered { usage: known, held: known_held } = self.answers.entry(id.clone()).or_default();
-                let usage = usage.unwrap_or_default();
-                *known_held += held;
-                known.input_tokens = known.input_tokens.max(usage.input_tokens);
-                known.output_tokens = known.output_tokens.max(usage.output_tokens);
-                known.cache_read_tokens = known.cache_read_tokens.max(usage.cache_read_tokens);
-                known.cache_write_tokens = known.cache_write_tokens.max(usage.cache_write_tokens);
-            }
-            (None, Some(usage)) => self.unnamed.push(Answered { usage, held }),
-            (None, None) => {}
-        }
     }
 
     /// Remembers which commands were run, and where files were changed.
@@ -299,22 +243,5 @@ impl<K: Copy> SessionFold<K> {
             is_resolved: error.resolved.is_some(),
             fixed_by: fixed_by.take(FIX_FILES_MAX).collect(),
         }
-    }
-}
-
-impl ReportedTokens {
-    fn of<'a>(answers: impl Iterator<Item = &'a Answered>) -> Self {
-        let (mut sum, mut long, mut partial) = (Self::default(), 0_u64, 0_u64);
-        for Answered { usage, held } in answers {
-            sum.input += usage.input_tokens;
-            sum.output += usage.output_tokens;
-            sum.cache_read += usage.cache_read_tokens;
-            sum.cache_write += usage.cache_write_tokens;
-            let is_long = *held >= HELD_TOKENS_MIN;
-            long += u64::from(is_long);
-            partial += u64::from(is_long && usage.output_tokens.saturating_mul(PARTIAL_TIMES) < *held);
-        }
-        sum.is_output_partial = partial > 0 && partial * ANSWERS_PER_PARTIAL >= long;
-        sum
     }
 }

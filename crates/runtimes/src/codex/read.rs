@@ -87,6 +87,7 @@ pub(super) fn read_record(record: &Record<'_>) -> Line {
         Kind::TurnContext => {
             line.turn = Turn::Settings;
             line.hints.cwd = owned(record.payload.cwd);
+            line.meta.model = owned(record.payload.model);
         }
         Kind::Event => {
             line.turn = event_turn(record);

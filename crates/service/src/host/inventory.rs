@@ -22,8 +22,11 @@ impl Host {
     pub fn inventory(&self, request: &StatusRequest, sessions_max: usize) -> Answer<v1::Inventory> {
         self.with_engine(|engine| {
             let mut counted = Counted::default();
-            let totals =
-                engine.session_totals(sessions_max, &mut |session| counted.count(engine, session))?;
+            let totals = engine.session_totals(sessions_max, &mut |session| {
+                if session.parent_session.is_none() {
+                    counted.count(engine, session);
+                }
+            })?;
             let homes = self.machine.clients.existing();
             let days = |client: &str| {
                 let home = homes.iter().find(|home| home.runtime == client);

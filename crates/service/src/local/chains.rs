@@ -4,6 +4,7 @@ mod blame;
 mod compacting;
 mod listing;
 mod making;
+mod stats;
 mod story;
 mod tree;
 
@@ -16,10 +17,10 @@ use stemmata_api::v1::{
     FoundRange, HistoryRequest, LastCompactionRequest, LatestSessionRequest, Named, OverviewRequest,
     ResolveRequest, ResolveScope, Resolved, Session, SessionMeant, SessionPage, SessionRequest,
     SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest, ShowTurnRequest, ShowTurnsRequest, ShownTurn,
-    ShownTurns, SnapshotRequest, TaggedCommit, Tags, TagsRequest, TipsRequest, Tree, TreeRequest,
-    Uncompacted, UpdateRequest,
+    ShownTurns, SnapshotRequest, Stats, StatsRequest, TaggedCommit, Tags, TagsRequest, TipsRequest, Tree,
+    TreeRequest, Uncompacted, UpdateRequest,
 };
-use stemmata_api::{Answer, Chains};
+use stemmata_api::{Answer, Chains, Control};
 use stemmata_engine::{Engine, EngineError, MeantRange, Wanted};
 use stemmata_model::{CommitId, Principal, SessionId, Timestamp, shortest_unique};
 use stemmata_store::ResolveScope as Scope;
@@ -96,6 +97,10 @@ impl Chains for Local {
 
     fn sessions(&self, request: &SessionsRequest) -> Answer<SessionPage> {
         self.with(|engine| listing::sessions(engine, request))
+    }
+
+    fn stats(&self, request: &StatsRequest, control: &Control<'_>) -> Answer<Stats> {
+        self.with(|engine| stats::stats(engine, request, control))
     }
 
     fn session(&self, request: &SessionRequest) -> Answer<Session> {

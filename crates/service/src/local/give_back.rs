@@ -6,11 +6,12 @@ use stemmata_api::v1::{
     ArtifactReadRequest, ArtifactText, BUNDLE_COMMITS_MAX, BundleExportRequest, BundleExported, BundleHave,
     BundleHaveRequest, BundleImportRequest, BundleImported, BundleShowRequest, BundleShown,
     CheckpointContext, CheckpointFileMade, CheckpointFileRequest, CommitRequest, ExportRequest, Exported,
-    HANDOFF_TOKENS_DEFAULT, Handoff, HandoffRequest, MaterializeRequest, Materialized, Native,
+    HANDOFF_TOKENS_DEFAULT, Handoff, HandoffReader, HandoffRequest, MaterializeRequest, Materialized, Native,
     PlacementRecorded, PreparePlacementRequest, PreparedPlacement, RecordPlacementRequest, Sidecars,
     SidecarsRequest, SummarizeRequest, Summarized,
 };
 use stemmata_api::{Answer, ByteSource, Code, Control, GiveBack, Problem, Step, Unit};
+use stemmata_engine::prompt::story::ChangeForm;
 use stemmata_engine::{
     BundleImportOptions, BundleLimits, BundleSelection, BundleSource, Engine, HANDOFF_TOKENS_MIN,
 };
@@ -155,7 +156,11 @@ impl GiveBack for Local {
         self.writing(out, control, |engine, out| {
             let id = ctx(engine, &request.ctx)?;
             let stop = stop(engine, &request.stop)?;
-            let made = engine.handoff_best(id, stop, budget, out)?;
+            let made = match request.reader {
+                HandoffReader::Agent => engine.handoff_best(id, stop, budget, out)?,
+                HandoffReader::Pr => engine.handoff_change(id, ChangeForm::PullRequest, out)?,
+                HandoffReader::Commit => engine.handoff_change(id, ChangeForm::Commit, out)?,
+            };
             Ok(wire::context::handoff(id, stop, budget, &made))
         })
     }

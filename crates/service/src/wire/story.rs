@@ -180,7 +180,7 @@ fn side(side: &ChainSide) -> v1::ChainSide {
     }
 }
 
-const fn tokens(tokens: ReportedTokens) -> v1::ReportedTokens {
+pub(crate) const fn tokens(tokens: ReportedTokens) -> v1::ReportedTokens {
     v1::ReportedTokens {
         input: tokens.input,
         output: tokens.output,

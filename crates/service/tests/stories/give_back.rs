@@ -4,7 +4,7 @@ use std::io;
 
 use stemmata_api::v1::{
     BundleExportRequest, BundleHaveRequest, BundleImportRequest, BundleShowRequest, CompactRequest,
-    ExportForm, ExportRequest, FindRequest, HandoffRequest, MaterializeRequest, Materialized,
+    ExportForm, ExportRequest, FindRequest, HandoffReader, HandoffRequest, MaterializeRequest, Materialized,
     PreparePlacementRequest, RecordPlacementRequest, ShowRequest,
 };
 use stemmata_api::v1::{CommitRequest, HANDOFF_TOKENS_DEFAULT, LastCompactionRequest};
@@ -123,7 +123,12 @@ fn exported(service: &dyn Service, tip: &str) {
 
 fn handed_off(service: &dyn Service, tip: &str) {
     let ask = |budget_tokens| {
-        let request = HandoffRequest { ctx: tip.to_owned(), stop: "root".to_owned(), budget_tokens };
+        let request = HandoffRequest {
+            ctx: tip.to_owned(),
+            stop: "root".to_owned(),
+            budget_tokens,
+            reader: HandoffReader::Agent,
+        };
         let mut out = Vec::new();
         let made = service.handoff(&request, &mut out, &Control::none())?;
         Ok((made, out))

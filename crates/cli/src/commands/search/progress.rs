@@ -11,7 +11,7 @@ use crate::signals;
 use crate::wiring::App;
 
 /// Runs a search, shows how far it is, and cancels it when this process is asked to end.
-pub(super) fn watched<T>(
+pub(crate) fn watched<T>(
     app: &App,
     search: impl FnOnce(&Control<'_>) -> Result<T, CliError>,
 ) -> Result<T, CliError> {

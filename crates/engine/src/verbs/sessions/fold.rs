@@ -43,6 +43,11 @@ impl Folds {
         self.copies.get(session).map(|(from, _)| *from)
     }
 
+    /// Returns how many commits of a session a client copied from another one; 0 where it is no copy.
+    pub(super) fn copied_commits(&self, session: &SessionKey) -> u64 {
+        self.copies.get(session).map_or(0, |(_, commits)| *commits)
+    }
+
     /// Says whether a session is counted in another one's row: it holds nothing of its own, and its original is here.
     pub(super) fn hides(&self, session: &Session) -> bool {
         match session.origin {

@@ -25,12 +25,12 @@ pub struct SessionTotals {
 }
 
 impl Engine {
-    /// Counts the newest sessions of the store, until `rows_max` are counted that are of no subagent, and gives each that a folded
-    /// listing shows.
+    /// Counts the newest sessions of the store, until `rows_max` are counted that are of no subagent, and gives each that is no copy:
+    /// those that a folded listing shows, and subagents.
     ///
     /// # Errors
     /// Store errors.
-    pub fn session_totals(&self, rows_max: usize, listed: &mut dyn FnMut(Session)) -> Result<SessionTotals> {
+    pub fn session_totals(&self, rows_max: usize, each: &mut dyn FnMut(Session)) -> Result<SessionTotals> {
         let folds = self.folds()?;
         let (mut totals, mut read) = (SessionTotals::default(), 0);
         let mut seen: HashMap<(SessionId, bool), Vec<Session>> = HashMap::new();
@@ -52,11 +52,10 @@ impl Engine {
                 known.extend((!is_copy).then(|| session.clone()));
                 if is_copy {
                     totals.copies += 1;
-                } else if is_subagent {
-                    totals.subagents += 1;
                 } else {
-                    totals.listed += 1;
-                    listed(session);
+                    totals.subagents += u64::from(is_subagent);
+                    totals.listed += u64::from(!is_subagent);
+                    each(session);
                 }
             }
             if is_last {

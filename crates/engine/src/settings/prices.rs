@@ -1,0 +1,96 @@
+//! What the tokens of a model cost, as it is configured. No price is built in: they change, and nobody could rely on them.
+
+use stemmata_prompt::story::ReportedTokens;
+
+/// Digits behind the point of a price.
+const DECIMALS: usize = 6;
+
+/// Tokens that a price is of.
+const TOKENS: u128 = 1_000_000;
+
+/// What a million tokens of a model cost, in millionths of whatever currency.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelPrice {
+    /// What the names of the models begin with.
+    pub model: String,
+    /// Sent.
+    pub input: u64,
+    /// Answered.
+    pub output: u64,
+    /// Read from the cache.
+    pub cache_read: u64,
+    /// Written to the cache.
+    pub cache_write: u64,
+}
+
+impl ModelPrice {
+    /// Reads `MODEL=IN/OUT`, `MODEL=IN/OUT/CACHE_READ` or `MODEL=IN/OUT/CACHE_READ/CACHE_WRITE`. What is not there costs as much as
+    /// what is sent.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let (model, prices) = text.split_once('=')?;
+        let prices: Vec<u64> = prices.split('/').map(|price| micros(price.trim())).collect::<Option<_>>()?;
+        let (&input, &output) = (prices.first()?, prices.get(1)?);
+        let rest = |at| prices.get(at).copied().unwrap_or(input);
+        let model = model.trim();
+        (prices.len() <= 4 && !model.is_empty()).then(|| Self {
+            model: model.to_owned(),
+            input,
+            output,
+            cache_read: rest(2),
+            cache_write: rest(3),
+        })
+    }
+
+    /// Returns what tokens cost, in millionths.
+    pub fn cost_micros(&self, tokens: ReportedTokens) -> u64 {
+        let of = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
+        let sum = of(tokens.input, self.input)
+            .saturating_add(of(tokens.output, self.output))
+            .saturating_add(of(tokens.cache_read, self.cache_read))
+            .saturating_add(of(tokens.cache_write, self.cache_write));
+        u64::try_from(sum / TOKENS).unwrap_or(u64::MAX)
+    }
+}
+
+/// Reads a price with at most six digits behind the point, as millionths.
+fn micros(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_digits(whole) || !is_digits(part) || part.len() > DECIMALS || whole.len() + part.len() == 0 {
+        return None;
+    }
+    format!("{whole}{part:0<DECIMALS$}").parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_are_read_and_charged_exactly() {
+        let price = ModelPrice::read("claude-x = 3/15/0.3/3.75").unwrap();
+        let tokens = ReportedTokens {
+            input: 1_000_000,
+            output: 10,
+            cache_read: 1_000,
+            cache_write: 2,
+            ..ReportedTokens::default()
+        };
+        assert_eq!(price.cost_micros(tokens), 3_000_000 + 150 + 300 + 7);
+        let short = ModelPrice::read("gpt=.5/2").unwrap();
+        assert_eq!((short.input, short.cache_read, short.cache_write), (500_000, 500_000, 500_000));
+        let most = ReportedTokens {
+            input: u64::MAX,
+            output: u64::MAX,
+            cache_read: u64::MAX,
+            cache_write: 0,
+            ..ReportedTokens::default()
+        };
+        assert_eq!(price.cost_micros(most), u64::MAX);
+        for bad in
+            ["", "m", "m=", "m=1", "=1/2", "m=1/2/3/4/5", "m=-1/2", "m=1.1234567/2", "m=./2", "m=1e3/2"]
+        {
+            assert_eq!(ModelPrice::read(bad), None, "{bad}");
+        }
+    }
+}
