@@ -242,8 +242,7 @@ impl Home {
     }
 
     fn leftovers(&self) -> Leftovers {
-        let temp = self.options.temp.clone();
-        Leftovers { data: Some(self.dir.clone()), temp, files: self.temp_files() }
+        Leftovers { data: Some(self.dir.clone()), temp: self.options.temp.clone(), files: self.temp_files() }
     }
 
     /// Returns how the directory is used.

@@ -70,7 +70,7 @@ codes! {
     EntryTaken "entry_taken" Refused "the session has another entry with this id"
         => "give each entry an `id` of its own; the same id is for repeating a request that may have failed";
     SessionForgotten "session_forgotten" Refused "the session was forgotten"
-        => "`stemma turn begin` begins it anew, or another one";
+        => "`stemma turn begin` begins it again, or another one";
     SessionNotBegun "session_not_begun" Refused "nobody has begun a turn of this session"
         => "`stemma turn begin` begins one, and its answer names the session";
     BadPlace "bad_place" Usage "not a place in a file" => "name it as `FILE`, `FILE:LINE` or `FILE:FROM-TO`";

@@ -98,6 +98,7 @@ fn zero_means_all_everywhere() {
         &["history", SESSION, "--limit"],
         &["tips", "--limit"],
         &["scan", "--limit"],
+        &["stats", "--limit"],
         &["events", "query", "--limit"],
         &["events", "tail", "--limit"],
         &["du", "--chains", "--limit"],

@@ -176,11 +176,7 @@ impl Engine {
                 return self.stored_at(call.turn, keyed.first, keyed.last).map(Found::Stored);
             }
             if let Some(id) = call.identity.request() {
-                let reason = format!(
-                    "request `{id}` of the session has other content already, at event {}; give what is new another `request`",
-                    keyed.first
-                );
-                return Err(EngineError::Refused { what: Refusal::RequestTaken, reasons: vec![reason] });
+                return Err(request_taken(id, keyed.first));
             }
         }
         let (is_new, repeated) = if names_entries {
@@ -412,6 +408,13 @@ fn taken(what: &str, place: Option<EventSeq>) -> EngineError {
     let place = place.map_or_else(|| "in the same request".to_owned(), |seq| format!("at event {seq}"));
     let reason = format!("{what} has other content already, {place}; give what is new another id");
     EngineError::Refused { what: Refusal::EntryTaken, reasons: vec![reason] }
+}
+
+fn request_taken(id: &str, first: EventSeq) -> EngineError {
+    let reason = format!(
+        "request `{id}` of the session has other content already, at event {first}; give what is new another `request`"
+    );
+    EngineError::Refused { what: Refusal::RequestTaken, reasons: vec![reason] }
 }
 
 /// Refuses what is no id of a request.
