@@ -210,10 +210,12 @@ impl TempFiles {
             }
             let has_left = sweep_folder(&folder, &|_| None, failed);
             // A file may have got a name there, and found the record, before that was removed.
-            if !has_left && fs::remove_file(&record).is_ok() && sweep_folder(&folder, &|_| None, failed) {
-                if let Err(error) = self.register(&folder) {
-                    failed.get_or_insert_with(|| EngineError::io("register", &folder)(error));
-                }
+            if !has_left
+                && fs::remove_file(&record).is_ok()
+                && sweep_folder(&folder, &|_| None, failed)
+                && let Err(error) = self.register(&folder)
+            {
+                failed.get_or_insert_with(|| EngineError::io("register", &folder)(error));
             }
         }
     }

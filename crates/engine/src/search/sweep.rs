@@ -42,7 +42,7 @@ impl Engine {
             return Ok(None);
         }
         let (files, index) = self.sweep_apart()?;
-        files.iter().for_each(|reason| warn_of_file(reason));
+        warn_of_files(&files);
         Ok(index)
     }
 
@@ -114,7 +114,7 @@ impl Engine {
     ) -> Result<Arc<Index>, SettleError> {
         let due = self.store.index_due()?;
         let left = if due.is_empty() { Vec::new() } else { self.sweep_files() };
-        left.iter().for_each(|reason| warn_of_file(reason));
+        warn_of_files(&left);
         self.clean_locked(index, lock, &due)
     }
 
@@ -208,6 +208,8 @@ fn first_difference(
     parts.into_iter().flatten().min()
 }
 
-fn warn_of_file(reason: &str) {
-    tracing::warn!(reason, "a file still has forgotten data; `stemma gc` tries again");
+fn warn_of_files(reasons: &[String]) {
+    for reason in reasons {
+        tracing::warn!(reason, "a file still has forgotten data; `stemma gc` tries again");
+    }
 }
