@@ -418,7 +418,7 @@ impl TempFolder {
     /// Makes one in our own folder of the system's temporary folder, where a sweep need not look at the files of others.
     ///
     /// # Errors
-    /// As [`private_folder`].
+    /// `Io` where the folder is not there, or is another user's.
     pub fn in_temp(temp: &Path) -> io::Result<Self> {
         for _ in 0..NAMES_MAX {
             let made = private_folder(temp, FOLDER).and_then(|above| Ok((Self::create(&above)?, above)));
