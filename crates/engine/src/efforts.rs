@@ -39,8 +39,11 @@ struct FileV1 {
     parts: Vec<(String, Option<String>, Vec<RowV1>)>,
 }
 
-/// Slot, model, active microseconds; input, output, read from the cache and written to it.
-type RowV1 = (Option<i64>, Option<usize>, i64, Option<(u64, u64, u64, u64)>);
+/// Slot, model, active microseconds, tokens.
+type RowV1 = (Option<i64>, Option<usize>, i64, Option<TokensV1>);
+
+/// Input, output, read from the cache and written to it; whether the output is only a part.
+type TokensV1 = (u64, u64, u64, u64, bool);
 
 /// Where an engine keeps what was read; engines without a place keep nothing.
 #[derive(Debug, Default)]
@@ -110,7 +113,9 @@ impl FileV1 {
                         file.models.len() - 1
                     })
                 });
-                let tokens = effort.tokens.map(|of| (of.input, of.output, of.cache_read, of.cache_write));
+                let tokens = effort
+                    .tokens
+                    .map(|of| (of.input, of.output, of.cache_read, of.cache_write, of.is_output_partial));
                 rows.push((*slot, model, effort.active_micros, tokens));
             }
             file.parts.push((tip.to_string(), base.map(|base| base.to_string()), rows));
@@ -122,13 +127,14 @@ impl FileV1 {
     fn read(self) -> Option<HashMap<Part, Efforts>> {
         let row = |(slot, model, active_micros, tokens): RowV1| {
             let model = model.map(|index| self.models.get(index).cloned().ok_or(())).transpose().ok()?;
-            let tokens = tokens.map(|(input, output, cache_read, cache_write)| ReportedTokens {
-                input,
-                output,
-                cache_read,
-                cache_write,
-                is_output_partial: false,
-            });
+            let tokens =
+                tokens.map(|(input, output, cache_read, cache_write, is_output_partial)| ReportedTokens {
+                    input,
+                    output,
+                    cache_read,
+                    cache_write,
+                    is_output_partial,
+                });
             Some(((slot, model), Effort { active_micros, answers: 0, tokens }))
         };
         let part = |(tip, base, rows): (String, Option<String>, Vec<RowV1>)| {
@@ -151,7 +157,7 @@ mod tests {
             output: 2,
             cache_read: 3,
             cache_write: 4,
-            ..ReportedTokens::default()
+            is_output_partial: true,
         };
         let effort = Effort { active_micros: 5, answers: 0, tokens: Some(tokens) };
         let rows = [((Some(9), Some("m".to_owned())), effort), ((None, None), Effort::default())];

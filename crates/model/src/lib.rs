@@ -43,7 +43,7 @@ pub use names::{
     ThreadId, TicketId, Topic, check_tag,
 };
 pub use note::{Note, NoteCode};
-pub use plural::{noun_of, plural};
+pub use plural::{listed, noun_of, plural};
 pub use quantity::{Bytes, Chars, Tokens};
 pub use sighting::{Reason, Reasons, Sighting, Source, SummarySource, Trigger};
 pub use time::{ParseTimestampError, Timestamp};

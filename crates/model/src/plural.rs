@@ -1,4 +1,6 @@
-//! Counts with their noun, for texts that people read.
+//! Counts with their noun and lists of names, for texts that people read.
+
+use std::fmt::Display;
 
 /// Returns a number with a noun in its singular or plural: `1 entry`, `2 entries`, `0 commits`.
 ///
@@ -17,6 +19,16 @@ pub fn noun_of(count: u64, noun: &str) -> String {
     }
 }
 
+/// Returns the first `max` of some names, and how many more there are: `a, b and 3 more`.
+pub fn listed<T: Display>(names: &[T], max: usize) -> String {
+    let shown: Vec<String> = names.iter().take(max).map(ToString::to_string).collect();
+    let shown = shown.join(", ");
+    match names.len().saturating_sub(max) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -28,5 +40,11 @@ mod tests {
             .map(|(count, noun)| plural(count, noun))
             .collect();
         assert_eq!(told, ["0 commits", "1 entry", "2 entries", "3 days", "1 turn"]);
+    }
+
+    #[test]
+    fn what_a_list_leaves_out_is_counted() {
+        let told = [listed(&["a", "b"], 2), listed(&["a", "b", "c"], 2), listed::<String>(&[], 2)];
+        assert_eq!(told, ["a, b", "a, b and 1 more", ""]);
     }
 }

@@ -96,8 +96,6 @@ pub struct Client {
     pub sidecars: Option<&'static Sidecars>,
     /// Whether its subagents' sessions have ids like any other.
     pub names_subagents_plainly: bool,
-    /// Whether the output tokens of its transcripts are often those of an answer that was not complete yet.
-    pub reports_output_partly: bool,
     /// Reads the tokens of the model's window from an entry, where transcripts have them.
     pub reported_window: Option<fn(&Entry) -> Option<u64>>,
 }
@@ -132,7 +130,6 @@ impl Client {
             subagents: None,
             sidecars: None,
             names_subagents_plainly: false,
-            reports_output_partly: false,
             reported_window: None,
         }
     }

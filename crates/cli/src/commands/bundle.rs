@@ -237,8 +237,6 @@ fn have(app: &App, args: &Have) -> Result<Exit, CliError> {
 
 /// Lists ids; whole ones where they need not be in the store.
 fn listed(ids: &[String], shown: impl Fn(&str) -> String) -> String {
-    let names: Vec<String> = ids.iter().take(LISTED_MAX).map(|id| Style::Id.paint(&shown(id))).collect();
-    let more = ids.len().saturating_sub(LISTED_MAX);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    names.join(", ") + &more
+    let names: Vec<String> = ids.iter().map(|id| Style::Id.paint(&shown(id))).collect();
+    stemmata_model::listed(&names, LISTED_MAX)
 }

@@ -76,19 +76,7 @@ fn with_own_hint(request: &v1::ForgetRequest, mut problem: Box<Problem>) -> Box<
 }
 
 fn undo(app: &App, text: &str) -> Result<Exit, CliError> {
-    let service = app.service()?;
-    let unforget = |reference: String| service.unforget(&UnforgetRequest { reference });
-    // What was printed of a session is the beginning or the end of its id, of which the store keeps nothing.
-    let undone = match app.host()?.forgotten_transcripts(text)?.as_slice() {
-        [] => unforget(text.to_owned())?,
-        [one] => unforget(one.to_string_lossy().into_owned())?,
-        several => {
-            let paths: Vec<String> = several.iter().map(|path| app.environment.shown(path)).collect();
-            let paths = paths.join(", ");
-            let detail = format!("`{text}` is of several forgotten transcripts: {paths}");
-            return Err(Box::new(Problem::new(Code::Ambiguous, detail)).into());
-        }
-    };
+    let undone = app.host()?.unforget(app.service()?, &UnforgetRequest { reference: text.to_owned() })?;
     app.answer(&undone, || {
         Ok("It may be imported again: `stemma import` imports what its transcript still holds.\n".to_owned())
     })

@@ -124,13 +124,17 @@ fn cells(row: &StatsRow, key: Cell, has_cost: bool) -> Vec<Cell> {
     let tokens = |of: fn(&stemmata_api::v1::ReportedTokens) -> u64| {
         cell(Style::Plain, row.tokens.as_ref().map_or_else(|| "–".to_owned(), |tokens| count(of(tokens))))
     };
+    let out = row.tokens.as_ref().map_or_else(
+        || "–".to_owned(),
+        |tokens| format!("{}{}", if tokens.output_partial { "≥" } else { "" }, count(tokens.output)),
+    );
     let mut cells = vec![
         key,
         cell(Style::Plain, grouped(row.sessions)),
         cell(Style::Plain, span(row.active_seconds)),
         tokens(|of| of.input.saturating_add(of.cache_read).saturating_add(of.cache_write)),
         tokens(|of| of.cache_read),
-        tokens(|of| of.output),
+        cell(Style::Plain, out),
     ];
     cells.extend(has_cost.then(|| cell(Style::Plain, row.cost_micros.map_or_else(|| "–".to_owned(), money))));
     cells

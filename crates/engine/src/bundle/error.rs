@@ -2,7 +2,7 @@
 
 use std::io;
 
-use stemmata_model::CommitId;
+use stemmata_model::{CommitId, listed};
 
 /// Commits that a message names at most.
 const NAMED_MAX: usize = 5;
@@ -37,7 +37,7 @@ pub enum BundleError {
         reason: String,
     },
     /// It continues what is not here.
-    #[error("the bundle continues {}, not in this store", named(commits))]
+    #[error("the bundle continues {}, not in this store", listed(commits, NAMED_MAX))]
     Missing {
         /// Commits that are needed.
         commits: Vec<CommitId>,
@@ -79,9 +79,3 @@ impl BundleError {
     }
 }
 
-fn named(commits: &[CommitId]) -> String {
-    let names: Vec<String> = commits.iter().take(NAMED_MAX).map(ToString::to_string).collect();
-    let more = commits.len().saturating_sub(NAMED_MAX);
-    let names = names.join(", ");
-    if more > 0 { format!("{names} and {more} more commits") } else { names }
-}

@@ -96,16 +96,6 @@ impl Engine {
         Ok(left.key.machine == whole.key.machine && self.is_lost(now, Some(before))? == Some(false))
     }
 
-    /// Says whether a session is what is left of another one that is here.
-    pub(crate) fn is_left_over(&self, session: &Session) -> Result<bool> {
-        for other in self.held_before(&session.key, session)? {
-            if self.is_cut(session, &other)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
     /// Returns what is left of a session in its transcript, where that was cut.
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use stemmata_model::{Event, EventSeq, LedgerId, Note, NoteCode, SessionId, topics};
+use stemmata_model::{Event, EventSeq, LedgerId, Note, NoteCode, SessionId, listed, topics};
 use stemmata_prompt::reduce::memory::MemoryReducer;
 use stemmata_prompt::reduce::snapshot::StateSnapshotter;
 use stemmata_prompt::reduce::{self, Reducer};
@@ -284,14 +284,11 @@ impl<'l> Order<'l> {
             }
         }
         if !unopened.is_empty() {
-            let more = unopened.len().saturating_sub(STRANGERS_NAMED_MAX);
-            unopened.truncate(STRANGERS_NAMED_MAX);
-            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
             notes.push(Note::new(
                 NoteCode::Degraded,
                 format!(
-                    "no event opened session {}{more}: their events may be another ledger's",
-                    unopened.join(", ")
+                    "no event opened session {}: their events may be another ledger's",
+                    listed(&unopened, STRANGERS_NAMED_MAX)
                 ),
             ));
         }

@@ -213,7 +213,7 @@ impl Engine {
             (Some(started), Some(until)) => started <= until,
             (None, _) | (_, None) => true,
         };
-        let mut sessions = BTreeMap::new();
+        let (mut sessions, mut left_over) = (BTreeMap::new(), Vec::new());
         for place in &places.own {
             let filter = SessionFilter { project: Some(place.path.clone()), ..SessionFilter::default() };
             let rows_max = MEMORY_SESSIONS_MAX + 1;
@@ -227,11 +227,12 @@ impl Engine {
                     if !is_of || !has_begun(&session) {
                         continue;
                     }
-                    if self.is_idle_copy(&session)? || self.is_left_over(&session)? {
+                    if self.is_idle_copy(&session)? {
                         copies += 1;
-                    } else {
-                        sessions.insert(session.key.clone(), session);
+                        continue;
                     }
+                    left_over.extend(self.left_of(&session)?.map(|left| left.key));
+                    sessions.insert(session.key.clone(), session);
                 }
                 // Copies that nobody went on with take the place of no session.
                 if is_last || copies == 0 {
@@ -239,6 +240,7 @@ impl Engine {
                 }
             }
         }
+        sessions.retain(|key, _| !left_over.contains(key));
         let mut sessions: Vec<Session> = sessions.into_values().collect();
         sessions.sort_by(|left, right| right.last_at.cmp(&left.last_at).then(left.key.cmp(&right.key)));
         if sessions.len() > MEMORY_SESSIONS_MAX {

@@ -138,8 +138,8 @@ impl EffortFold {
         self.rows.entry(key).or_default().tokens.get_or_insert_default().add(more);
     }
 
-    /// Says whether the client wrote down only a part of what was answered.
-    pub fn is_output_partial(&self) -> bool {
+    /// Tells whether the client wrote down only a part of what was answered.
+    fn is_output_partial(&self) -> bool {
         let of_named =
             |(id, held): (&String, &u64)| (self.named.get(id).map_or(0, |(_, known)| known.output), *held);
         let all = self.held.iter().map(of_named).chain(self.unnamed.iter().copied());
@@ -158,6 +158,7 @@ impl EffortFold {
 
     /// Returns what was done. What came before the first answer is its model's.
     pub fn finish(self) -> BTreeMap<EffortKey, Effort> {
+        let is_output_partial = self.is_output_partial();
         let (unnamed, mut rows): (BTreeMap<_, _>, BTreeMap<_, _>) =
             self.rows.into_iter().partition(|((_, model), _)| model.is_none());
         let first = rows.keys().next().and_then(|(_, model)| model.clone());
@@ -168,6 +169,10 @@ impl EffortFold {
             if let Some(tokens) = effort.tokens {
                 row.tokens.get_or_insert_default().add(tokens);
             }
+        }
+        // A client logs all of its answers in one way, so what the long ones show holds for each row.
+        for tokens in rows.values_mut().filter_map(|row| row.tokens.as_mut()) {
+            tokens.is_output_partial = is_output_partial;
         }
         rows
     }

@@ -155,7 +155,7 @@ impl<K: Copy> SessionFold<K> {
         let is_open = |thread: &&Thread| thread.closed.is_none() && thread.kind != ThreadKind::Prompt;
         let threads = self.memory.items().threads.iter().filter(is_open).map(|thread| thread.text.clone());
         let open = tasks.map(|task| task.text.clone()).chain(threads).collect();
-        let (span, is_partial) = (self.effort.span(), self.effort.is_output_partial());
+        let span = self.effort.span();
         let (mut active_micros, mut models, mut tokens) = (0_i64, BTreeMap::new(), None);
         for ((_, model), effort) in self.effort.finish() {
             active_micros = active_micros.saturating_add(effort.active_micros);
@@ -165,9 +165,6 @@ impl<K: Copy> SessionFold<K> {
             if let Some(more) = effort.tokens {
                 tokens.get_or_insert_with(ReportedTokens::default).add(more);
             }
-        }
-        if let Some(tokens) = &mut tokens {
-            tokens.is_output_partial = is_partial;
         }
         let mut files: BTreeMap<String, FileLines> = BTreeMap::new();
         let outlines = self.turns.iter().map(|turn| &turn.outline).chain([&self.left]);

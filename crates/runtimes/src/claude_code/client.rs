@@ -112,8 +112,6 @@ pub static CLIENT: Client = Client {
         ],
         transcript_prefix: "agent-",
     }),
-    // Half of the answers in recorded transcripts log less than a third of the tokens that their own texts and calls have.
-    reports_output_partly: true,
     ..Client::read_only(RUNTIME, FORMATS, Some(&table::CLAUDE_CODE))
 };
 

@@ -1,9 +1,9 @@
 //! Which session is meant, and what it knows by now.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use stemmata_api::v1::{FindRequest, Found, Session};
-use stemmata_api::{Answer, Chains};
+use stemmata_api::v1::{FindRequest, Found, Session, UnforgetRequest, Unforgotten};
+use stemmata_api::{Answer, Chains, Maintain};
 
 use stemmata_engine::{Engine, EngineError, ImportFailure};
 
@@ -58,12 +58,21 @@ impl Host {
         std::fs::metadata(&session.path).is_ok_and(|file| file.is_file() && file.len() != session.bytes)
     }
 
-    /// Returns the forgotten transcripts that clients of this machine still have and whose id begins or ends so.
+    /// Takes a forgetting back. A part of a session's id means the forgotten transcript of that name that a client of this machine
+    /// still has.
     ///
     /// # Errors
-    /// Those of the store.
-    pub fn forgotten_transcripts(&self, part: &str) -> Answer<Vec<PathBuf>> {
-        self.with_engine(|engine| Ok(engine.forgotten_transcripts(&self.clients_folders(), part)?))
+    /// `ambiguous` where several have such a name, and those of [`unforget`](stemmata_api::Maintain::unforget).
+    pub fn unforget(&self, service: &dyn Maintain, request: &UnforgetRequest) -> Answer<Unforgotten> {
+        let folders = self.clients_folders();
+        let transcript =
+            self.with_engine(|engine| Ok(engine.forgotten_transcript(&folders, &request.reference)?))?;
+        match transcript {
+            None => service.unforget(request),
+            Some(path) => {
+                service.unforget(&UnforgetRequest { reference: path.to_string_lossy().into_owned() })
+            }
+        }
     }
 
     /// Finds the commit that is meant. A session means its newest one, brought up to date first. `@` counts sessions of the

@@ -2,7 +2,7 @@
 //!
 //! Not the places where a project was seen: those are the parent's.
 
-use stemmata_model::LedgerId;
+use stemmata_model::{LedgerId, listed};
 use stemmata_store::{Ledger, LedgerChange, StoreError};
 
 use super::{ANY_MACHINE, places_of, plan};
@@ -87,10 +87,8 @@ impl Engine {
             below.extend(places.filter(|path| path != folder && is_within(folder, path)).take(1));
             Ok(())
         })?;
-        let named = below.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
-        let more = below.len().saturating_sub(NAMED_MAX);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        Ok((!below.is_empty()).then(|| format!("`{folder}` holds the projects {named}{more}")))
+        let named = listed(&below, NAMED_MAX);
+        Ok((!below.is_empty()).then(|| format!("`{folder}` holds the projects {named}")))
     }
 }
 

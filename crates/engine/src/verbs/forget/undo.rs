@@ -34,15 +34,15 @@ impl Engine {
         Err(EngineError::NotFound { what: Wanted::Forgotten, text: text.to_owned() })
     }
 
-    /// Returns the transcripts below these folders that were forgotten and whose names hold an id that begins or ends so. Of a
-    /// forgotten session the store keeps no name, so only what its client still has can be found by a part of it.
+    /// Returns the forgotten transcript below these folders whose file name has an id that begins or ends with `part`. The store
+    /// keeps no id of a forgotten session, so a part of one is looked for in the names of the files that clients still have.
     ///
     /// # Errors
-    /// Store errors.
-    pub fn forgotten_transcripts(&self, folders: &[PathBuf], part: &str) -> Result<Vec<PathBuf>> {
-        let mut found = Vec::new();
+    /// `Ambiguous` where several have such a name. Store errors.
+    pub fn forgotten_transcript(&self, folders: &[PathBuf], part: &str) -> Result<Option<PathBuf>> {
+        let mut found: Vec<PathBuf> = Vec::new();
         if part.chars().count() < PREFIX_CHARS_MIN || !self.store.has_tombstones()? {
-            return Ok(found);
+            return Ok(None);
         }
         for file in self.survey(folders)? {
             let name = file.path.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -58,7 +58,11 @@ impl Engine {
                 found.push(file.path);
             }
         }
-        Ok(found)
+        if found.len() > 1 {
+            let names = found.iter().take(CANDIDATES_MAX).map(|path| path.display().to_string());
+            return Err(ambiguous(part, names));
+        }
+        Ok(found.pop())
     }
 
     /// Returns the forgotten commit whose id begins so, with its tag or without.
@@ -71,10 +75,13 @@ impl Engine {
         }
         let found = self.store.tombstones_in(prefix, CANDIDATES_MAX + 1)?;
         if found.len() > 1 {
-            let candidate = |id: &CommitId| Candidate { id: id.to_string(), summary: "forgotten".to_owned() };
-            let candidates = found.iter().take(CANDIDATES_MAX).map(candidate).collect();
-            return Err(EngineError::Ambiguous { text: text.to_owned(), candidates });
+            return Err(ambiguous(text, found.iter().take(CANDIDATES_MAX).map(ToString::to_string)));
         }
         Ok(found.first().copied())
     }
+}
+
+fn ambiguous(text: &str, forgotten: impl Iterator<Item = String>) -> EngineError {
+    let candidates = forgotten.map(|id| Candidate { id, summary: "forgotten".to_owned() }).collect();
+    EngineError::Ambiguous { text: text.to_owned(), candidates }
 }

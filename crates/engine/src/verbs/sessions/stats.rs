@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use stemmata_model::{Closure, Commit, CommitId, Note, NoteCode, Timestamp};
 use stemmata_prompt::story::{Effort, EffortFold, ReportedTokens, SLOT_MICROS};
-use stemmata_runtimes::clients;
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{Session, StoreErrorKind};
 
@@ -124,8 +123,7 @@ impl Engine {
         let mut kept = self.efforts.load(store_id);
         let (before, mut used) = (kept.len(), HashMap::new());
         let (mut known, mut unread) = (HashSet::new(), 0_u64);
-        let mut counted = Counted { query, total: Tally::default(), rows: BTreeMap::new() };
-        let mut clients = BTreeSet::new();
+        let mut counted = Counted::of(query);
         let mut is_new = false;
         for (done, (session, whose)) in sessions.iter().zip(&whose).enumerate() {
             if !heard(done as u64, sessions.len() as u64) {
@@ -148,12 +146,12 @@ impl Engine {
                     }
                 },
             };
-            if is_wanted && counted.add(session, whose, &efforts) {
-                clients.insert(runtime_of(&session.format).to_owned());
+            if is_wanted {
+                counted.add(session, whose, &efforts);
             }
             used.insert(part, efforts);
         }
-        let mut notes = counted.notes(&clients, unread);
+        let mut notes = counted.notes(unread);
         if is_new || used.len() != before {
             notes.extend(self.efforts.keep(store_id, &used));
         }
@@ -243,23 +241,30 @@ struct Counted<'a> {
     query: &'a StatsQuery,
     total: Tally,
     rows: BTreeMap<Option<String>, Tally>,
+    /// Clients that logged answers before they were complete.
+    partly: BTreeSet<String>,
 }
 
-impl Counted<'_> {
-    /// Adds what was done in a session or for it; returns whether any of it was in the time that is asked for.
-    fn add(&mut self, session: &Session, whose: &Whose<'_>, efforts: &Efforts) -> bool {
+impl<'a> Counted<'a> {
+    fn of(query: &'a StatsQuery) -> Self {
+        Self { query, total: Tally::default(), rows: BTreeMap::new(), partly: BTreeSet::new() }
+    }
+
+    /// Adds what was done in a session or for it in the time that is asked for.
+    fn add(&mut self, session: &Session, whose: &Whose<'_>, efforts: &Efforts) {
         let fallback = session.last_at.map(|at| at.as_micros().div_euclid(SLOT_MICROS));
         let by = self.query.by;
         // Times of one transcript add up; those of a session's subagents run beside each other.
         let mut active: HashMap<(Option<String>, Option<i64>), i64> = HashMap::new();
         let mut total_active: HashMap<Option<i64>, i64> = HashMap::new();
-        let mut is_any = false;
         for ((slot, model), effort) in efforts {
             let slot = slot.or(fallback);
             if !self.is_in_time(slot) {
                 continue;
             }
-            is_any = true;
+            if effort.tokens.is_some_and(|tokens| tokens.is_output_partial) {
+                self.partly.insert(runtime_of(&session.format).to_owned());
+            }
             let key = match by {
                 StatsBy::Day | StatsBy::Week | StatsBy::Month => slot.and_then(|slot| self.date(slot)),
                 StatsBy::Project => whose.session.cwd.clone(),
@@ -277,7 +282,6 @@ impl Counted<'_> {
         for (slot, micros) in total_active {
             self.total.worked(whose.number, slot, micros);
         }
-        is_any
     }
 
     fn is_in_time(&self, slot: Option<i64>) -> bool {
@@ -303,16 +307,13 @@ impl Counted<'_> {
     }
 
     /// Says which numbers are not what they seem.
-    fn notes(&self, clients: &BTreeSet<String>, unread: u64) -> Vec<Note> {
+    fn notes(&self, unread: u64) -> Vec<Note> {
         let mut notes = Vec::new();
-        let partly = |client: &&clients::Client| client.reports_output_partly && clients.contains(client.id);
-        let partly: Vec<&str> =
-            clients::ALL.iter().copied().filter(|client| partly(client)).map(|client| client.id).collect();
-        if !partly.is_empty() {
-            let names = partly.join(", ");
+        if !self.partly.is_empty() {
+            let names = stemmata_model::listed(&Vec::from_iter(&self.partly), NAMED_MAX);
             notes.push(Note::new(
                 NoteCode::Degraded,
-                format!("{names} often logs an answer's output tokens before it is complete: the real ones are more"),
+                format!("{names} logged output tokens before its answers were complete: the real ones are more"),
             ));
         }
         let silent = self.total.sessions.difference(&self.total.reported).count() as u64;
@@ -327,12 +328,10 @@ impl Counted<'_> {
         let named: Vec<&str> =
             self.total.tokens.keys().flatten().map(String::as_str).filter(priced).collect();
         if !self.query.prices.is_empty() && !named.is_empty() {
-            let more = named.len().saturating_sub(NAMED_MAX);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let named = named.get(..NAMED_MAX).unwrap_or(&named).join(", ");
+            let named = stemmata_model::listed(&named, NAMED_MAX);
             notes.push(Note::new(
                 NoteCode::Degraded,
-                format!("no price for {named}{more}: the cost is without them; `stats.prices` sets prices"),
+                format!("no price for {named}: the cost is without them; `stats.prices` sets prices"),
             ));
         }
         if unread > 0 {

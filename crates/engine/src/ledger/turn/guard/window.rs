@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use stemmata_model::{
     CommitId, CommitType, Entry, EntryId, EventSeq, FormatId, LedgerId, NewEvent, Note, NoteCode, SessionId,
-    Timestamp, topics,
+    Timestamp, listed, topics,
 };
 use stemmata_prompt::window::{Paired, paired};
 use stemmata_runtimes::adapter::{Adapter, PlanStop, Segment, Segments, SourceError};
@@ -47,10 +47,8 @@ const NAMED_MAX: usize = 8;
 
 /// Says what was done about calls and results, where something was.
 pub(in crate::ledger::turn) fn said_of(ids: &[String], code: NoteCode, what: &str) -> Option<Note> {
-    let named: Vec<String> = ids.iter().take(NAMED_MAX).map(|id| format!("`{id}`")).collect();
-    let more = ids.len().saturating_sub(NAMED_MAX);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!ids.is_empty()).then(|| Note::new(code, format!("{what}: {}{more}", named.join(", "))))
+    let named: Vec<String> = ids.iter().map(|id| format!("`{id}`")).collect();
+    (!ids.is_empty()).then(|| Note::new(code, format!("{what}: {}", listed(&named, NAMED_MAX))))
 }
 
 /// Lines that are in no commit, before a chain that ends with its newest commit.
