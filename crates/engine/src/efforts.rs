@@ -127,14 +127,9 @@ impl FileV1 {
     fn read(self) -> Option<HashMap<Part, Efforts>> {
         let row = |(slot, model, active_micros, tokens): RowV1| {
             let model = model.map(|index| self.models.get(index).cloned().ok_or(())).transpose().ok()?;
-            let tokens =
-                tokens.map(|(input, output, cache_read, cache_write, is_output_partial)| ReportedTokens {
-                    input,
-                    output,
-                    cache_read,
-                    cache_write,
-                    is_output_partial,
-                });
+            let tokens = tokens.map(|(input, output, cache_read, cache_write, is_output_partial)| {
+                ReportedTokens { input, output, cache_read, cache_write, is_output_partial }
+            });
             Some(((slot, model), Effort { active_micros, answers: 0, tokens }))
         };
         let part = |(tip, base, rows): (String, Option<String>, Vec<RowV1>)| {
@@ -152,13 +147,8 @@ mod tests {
     const STORE: [u8; 16] = [7; 16];
 
     fn parts() -> HashMap<Part, Efforts> {
-        let tokens = ReportedTokens {
-            input: 1,
-            output: 2,
-            cache_read: 3,
-            cache_write: 4,
-            is_output_partial: true,
-        };
+        let tokens =
+            ReportedTokens { input: 1, output: 2, cache_read: 3, cache_write: 4, is_output_partial: true };
         let effort = Effort { active_micros: 5, answers: 0, tokens: Some(tokens) };
         let rows = [((Some(9), Some("m".to_owned())), effort), ((None, None), Effort::default())];
         let (tip, base) = (CommitId::from_bytes([1; 16]), CommitId::from_bytes([2; 16]));

@@ -49,7 +49,7 @@ pub(crate) struct PromptRange<'t> {
     pub(crate) through: Option<u64>,
 }
 
-/// Reads a range of prompts; none where the reference has none.
+/// Reads a reference such as `4a36:2..4`. Returns nothing for one that names no range of prompts.
 pub(crate) fn prompt_range(text: &str) -> Option<PromptRange<'_>> {
     let (of, numbers) = text.rsplit_once(':')?;
     let (from, through) = numbers.split_once("..")?;
@@ -89,7 +89,8 @@ pub(crate) fn words_in(text: &str, title: &str) -> bool {
 /// Letters of a word that tells titles apart: shorter ones, and numbers, are in many.
 const WORD_LETTERS_MIN: usize = 4;
 
-/// Says whether a title goes by a text: it has all words of the text, and one of them is long enough to tell titles apart.
+/// Tells whether a text names a session of this title: the title has all words of the text, and one of them is long enough to
+/// tell titles apart.
 pub(crate) fn is_titled(text: &str, title: &str) -> bool {
     let title: Vec<String> = words_of(title).collect();
     words_of(text).any(|word| tells_apart(&word)) && words_of(text).all(|word| title.contains(&word))

@@ -69,6 +69,7 @@ fn check_write(write: &Write) -> Result<(), StoreError> {
         | Write::Cover { .. }
         | Write::Counts { .. }
         | Write::Covers(_)
+        | Write::ExpectEpoch { .. }
         | Write::Redirect { .. } => Ok(()),
         Write::Append(append) => check_append(append),
         Write::SaveStates { states, .. } => states.iter().try_for_each(check_state),

@@ -367,12 +367,18 @@ pub enum Write {
     /// Says how far a commit covers a ledger. Of two that are said of a commit and a ledger the greater stays.
     /// What is beyond the ledger's last event is refused as `Bound`.
     Covers(Coverage),
+    /// Refuses the batch where something was forgotten since a ledger was at this epoch: what the batch says may have been made of
+    /// it.
+    ExpectEpoch {
+        /// The ledger, which is there or stands earlier in the batch.
+        ledger: LedgerId,
+        /// The epoch.
+        epoch: u64,
+    },
     /// Keeps states of a ledger, each in the place of the one of its name.
     SaveStates {
         /// The ledger, which is there or stands earlier in the batch.
         ledger: LedgerId,
-        /// Refuses the batch unless the ledger is at this epoch still.
-        epoch: Option<u64>,
         /// The states.
         states: Vec<SavedState>,
     },

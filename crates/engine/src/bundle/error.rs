@@ -78,4 +78,3 @@ impl BundleError {
         move |source| Self::Io { operation, source }
     }
 }
-

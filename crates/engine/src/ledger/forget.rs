@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::Path;
 
 use stemmata_model::{Event, EventSeq, LedgerId, Payload, SessionId};
-use stemmata_store::maintain::forget::MEMORY_STATES;
+use stemmata_store::maintain::forget::{Forget, MEMORY_STATES};
 use stemmata_store::{DerivedEvents, EventQuery, Ledger, Places, Session, StoreError};
 
 use crate::engine::Engine;
@@ -220,6 +220,35 @@ impl Engine {
                 .to_owned(),
         );
         Err(EngineError::Refused { what: Refusal::ForgetEverywhere, reasons })
+    }
+
+    /// Forgets what of these sessions was committed after the store had let go of them: where the log is not the store, a turn's
+    /// lines could still be read until the log let go too.
+    pub(crate) fn forget_late(&self, sessions: &[Session], wish: &Forget) -> Result<()> {
+        if self.is_log_the_store {
+            return Ok(());
+        }
+        // From here on, no commit of lines that were read before comes in.
+        self.store.forget(&Forget::new(wish.at, wish.by.clone()))?;
+        let mut late = Vec::new();
+        for session in sessions {
+            let Some(again) = self.store.session(&session.key)? else { continue };
+            let covered = again.tip.map(|tip| self.store.coverage(tip)).transpose()?.flatten();
+            let opening = covered.map(|covered| self.opening_of(&covered.ledger, &again.session, None));
+            // One that has an opening was begun a second time since then.
+            if opening.transpose()?.flatten().is_none() {
+                late.push(again);
+            }
+        }
+        if !late.is_empty() {
+            let commits = self.commits_of(&late)?;
+            self.store.forget(&Forget {
+                unroot: commits.iter().map(|commit| commit.id).collect(),
+                sessions: late.into_iter().map(|session| session.key).collect(),
+                ..Forget::new(wish.at, wish.by.clone())
+            })?;
+        }
+        Ok(())
     }
 
     /// Marks the index in the store before a log outside of it forgets events, so that the next command removes their words

@@ -134,6 +134,11 @@ impl Engine {
         made: TurnMade,
         guard: Option<&TurnGuard<'_>>,
     ) -> Result<TurnEnded> {
+        let ended = self.ended(turn, made, guard);
+        self.unless_gone(turn, ended)
+    }
+
+    fn ended(&self, turn: &TurnOf, made: TurnMade, guard: Option<&TurnGuard<'_>>) -> Result<TurnEnded> {
         let ends = made.ends;
         let boundary = Boundary::TurnEnd { ends_session: ends };
         let Taken { appended, checkpoint, snapshot, acted, is_late, mut notes } =

@@ -188,7 +188,7 @@ fn the_start_of_a_command_looks_into_our_own_folders_only() {
     assert!(!["user", "data/ledgers/one"].map(has).contains(&true) && in_temp.path().exists());
 }
 
-/// Found in review: whoever could list the temporary folder could read copies of a client's database.
+/// A copy of a client's database lies there for a moment: nobody else may list the folder or read it.
 #[cfg(unix)]
 #[test]
 fn a_temporary_folder_is_its_owners_alone_and_goes_into_no_folder_of_others() {

@@ -82,8 +82,8 @@ impl Engine {
     /// ambiguous, so that what it meant yesterday never becomes another thing; only a tag and a whole id come before parts.
     ///
     /// # Errors
-    /// `NoReference` when nothing goes by the name, `Ambiguous` with up to ten candidates when several things do, `PromptRange` for a
-    /// range of prompts.
+    /// `NoReference` where nothing has the name, `Ambiguous` with up to ten candidates where several things have it, `PromptRange`
+    /// for a range of prompts.
     pub fn meant(&self, text: &str, here: Option<&str>) -> Result<Meant> {
         if let Some(known) = self.known(text)? {
             return of_known(known, text);

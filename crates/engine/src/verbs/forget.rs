@@ -206,11 +206,13 @@ impl Engine {
         report.forgotten = self.store.forget(&wish)?;
         let purged = self.purge_unstored();
         let elsewhere = self.forget_elsewhere(&report.sessions, &report.ledgers);
+        let late = self.forget_late(&report.sessions, &wish);
         let outputs = self.forget_outputs_elsewhere(&wish.events);
         // What a ledger refuses, or the vault, keeps no word in the index.
         let swept = self.sweep();
         purged?;
         report.forgotten.events += elsewhere? + outputs?;
+        late?;
         report.forgotten.left(swept?);
         report.tell_holes_once();
         Ok(report)

@@ -107,7 +107,7 @@ pub(super) fn with_commit(act: &Act<'_>, from: u64, to: u64) -> anyhow::Result<D
                 ledger: log_id(),
                 through: EventSeq::new(to).context("a place")?,
             }),
-            Write::SaveStates { ledger: log_id(), epoch: None, states: vec![state] },
+            Write::SaveStates { ledger: log_id(), states: vec![state] },
         ])?;
     }
     let covered = act.engine.store().last_covered(&log_id())?.context("a commit that covers the ledger")?;

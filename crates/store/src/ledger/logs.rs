@@ -240,15 +240,18 @@ impl Logs {
         self.drop_states(&|of, name| of == ledger && !name.starts_with(CURSOR_STATES));
     }
 
+    pub(crate) fn expect_epoch(&self, ledger: &LedgerId, epoch: u64) -> Result<(), StoreError> {
+        let known = self.ledgers.get(ledger).ok_or_else(|| StoreError::LedgerMissing(ledger.clone()))?;
+        check_epoch(ledger, Some(epoch), known.epoch)
+    }
+
     pub(crate) fn save_states(
         &mut self,
         ledger: &LedgerId,
-        epoch: Option<u64>,
         states: Vec<SavedState>,
     ) -> Result<(), StoreError> {
         states.iter().try_for_each(check_state)?;
         let known = self.ledgers.get(ledger).ok_or_else(|| StoreError::LedgerMissing(ledger.clone()))?;
-        check_epoch(ledger, epoch, known.epoch)?;
         check_reach(&states, known.last)?;
         for state in states {
             self.states.put((ledger.clone(), state.name.clone()), state);

@@ -74,7 +74,8 @@ pub(super) fn apply(state: &mut State, write: Write, outcome: &mut BatchOutcome)
             need(state, coverage.commit)?;
             events::cover(state, coverage)
         }
-        Write::SaveStates { ledger, epoch, states } => state.logs.save_states(&ledger, epoch, states),
+        Write::ExpectEpoch { ledger, epoch } => state.logs.expect_epoch(&ledger, epoch),
+        Write::SaveStates { ledger, states } => state.logs.save_states(&ledger, states),
         Write::ChangeLedger(change) => state.logs.change(*change),
     }
 }

@@ -171,13 +171,13 @@ impl EventLog for MemoryStore {
     }
 
     fn save_states(&self, ledger: &LedgerId, states: Vec<SavedState>) -> Result<(), StoreError> {
-        let write = Write::SaveStates { ledger: ledger.clone(), epoch: None, states };
+        let write = Write::SaveStates { ledger: ledger.clone(), states };
         self.commit_batch(vec![write]).map(|_| ())
     }
 
     fn save_folded(&self, ledger: &LedgerId, epoch: u64, states: Vec<SavedState>) -> Result<(), StoreError> {
-        let write = Write::SaveStates { ledger: ledger.clone(), epoch: Some(epoch), states };
-        self.commit_batch(vec![write]).map(|_| ())
+        let expected = Write::ExpectEpoch { ledger: ledger.clone(), epoch };
+        self.commit_batch(vec![expected, Write::SaveStates { ledger: ledger.clone(), states }]).map(|_| ())
     }
 
     fn saved_states(&self, ledger: &LedgerId, prefix: &str) -> Result<Vec<SavedState>, StoreError> {

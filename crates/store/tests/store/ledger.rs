@@ -121,7 +121,7 @@ fn events_and_commits_are_one_transaction() {
                 Write::Content(content.clone()),
                 Write::Commit(commit.clone()),
                 Write::Covers(covers.clone()),
-                Write::SaveStates { ledger: ledger("p"), epoch: None, states: vec![state.clone()] },
+                Write::SaveStates { ledger: ledger("p"), states: vec![state.clone()] },
             ]
         };
         let refused = store.commit_batch(batch(3));

@@ -242,7 +242,6 @@ impl Maker {
             })),
             1 => Write::SaveStates {
                 ledger: of,
-                epoch: None,
                 states: vec![SavedState {
                     name: ["memory", "memory/s1", "other"][usize::from(seed.3 % 3)].to_owned(),
                     version: u32::from(seed.3),

@@ -122,7 +122,7 @@ fn events(store: &SqliteStore, covering: CommitId) {
         let_go: Vec::new(),
     };
     let covers = Coverage { commit: covering, ledger: ledger("p"), through: EventSeq::FIRST };
-    let states = Write::SaveStates { ledger: ledger("p"), epoch: None, states: vec![state] };
+    let states = Write::SaveStates { ledger: ledger("p"), states: vec![state] };
     let batch = vec![states, Write::ChangeLedger(Box::new(change)), Write::Covers(covers)];
     store.commit_batch(batch).expect("a batch");
 }

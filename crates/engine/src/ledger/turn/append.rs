@@ -111,9 +111,9 @@ impl Engine {
         if !commits {
             return Ok(Stored { appended, ..Stored::default() });
         }
-        let known = self.log.ledger(&turn.ledger).map_err(Into::into);
-        let committed = known.and_then(|known| self.commit_lines(turn, (None, known), boundary));
-        match (appended, committed) {
+        match (appended, self.commit_appended(turn, boundary)) {
+            // What was appended went with the session.
+            (_, Err(error @ EngineError::Refused { what: Refusal::TurnForgotten, .. })) => Err(error),
             // The events are there: a caller that heard of an error would append them once more.
             (Some(appended), Err(error)) => {
                 let message =
@@ -122,6 +122,21 @@ impl Engine {
                 Ok(Stored { appended: Some(appended), notes, ..Stored::default() })
             }
             (appended, committed) => Ok(Stored { appended, ..committed? }),
+        }
+    }
+
+    /// Makes the commit of what is appended. Where something is forgotten meanwhile, the lines are read again.
+    pub(super) fn commit_appended(&self, turn: &TurnOf, boundary: Boundary) -> Result<Stored> {
+        let mut tried = 0;
+        loop {
+            let known = self.log.ledger(&turn.ledger)?;
+            tried += 1;
+            match self.commit_lines(turn, (None, known), boundary) {
+                Err(EngineError::Store(StoreError::EpochMoved { .. })) if tried < TRIES_MAX => {
+                    self.refuse_gone(turn)?;
+                }
+                done => return done,
+            }
         }
     }
 
@@ -135,6 +150,14 @@ impl Engine {
             ..EventQuery::latest(topics::topic(topics::SESSION_STARTED), 1)
         };
         if self.log.events(&turn.ledger, &started)?.is_empty() { Ok(()) } else { Err(forgotten(turn)) }
+    }
+
+    /// Says of an act that failed that its session was forgotten, where it was: what the act could not find went with it.
+    pub(super) fn unless_gone<T>(&self, turn: &TurnOf, done: Result<T>) -> Result<T> {
+        if matches!(done, Err(EngineError::Store(_) | EngineError::NotFound { .. })) {
+            self.refuse_gone(turn)?;
+        }
+        done
     }
 
     /// Refuses an act whose session was forgotten since it began, at the ledger's event `begun`: what the act brings may say what

@@ -94,6 +94,8 @@ impl Engine {
         (append, ledger): (Option<Append>, Option<Ledger>),
         boundary: Boundary,
     ) -> Result<Stored> {
+        // Before the lines are read: whoever has one of them forgotten raises it.
+        let epoch = self.store.ledger(&turn.ledger)?.map_or(0, |known| known.epoch);
         let (last, cwd) = ledger.map_or((0, None), |known| (known.last, known.root));
         let key = self.turns_key(turn);
         let tip = self.store.session(&key)?.and_then(|session| session.tip);
@@ -152,6 +154,7 @@ impl Engine {
         let (made, done) = self.commit_held(&request, held, spot, |commit, batch| {
             // A ledger that is kept elsewhere is known to the store by name only.
             batch.extend(elsewhere);
+            batch.push(Write::ExpectEpoch { ledger: ledger.clone(), epoch });
             batch.push(Write::Covers(Coverage { commit, ledger, through }));
             let replaced = step.filter(|step| step.id != commit);
             batch.extend(replaced.map(|step| Write::Cover { commit: step.id }));

@@ -72,18 +72,20 @@ impl Engine {
         made: TurnMade,
         guard: Option<&TurnGuard<'_>>,
     ) -> Result<StepTaken> {
-        let Taken { appended, checkpoint, snapshot, acted, is_late: _, notes } =
-            self.take(turn, made, (Boundary::Step, guard))?;
-        let window = acted.zip(guard).map(|(acted, guard)| self.with_entries(turn, guard, acted.report));
-        Ok(StepTaken { appended, checkpoint, snapshot, window: window.transpose()?, notes })
+        let take = || {
+            let Taken { appended, checkpoint, snapshot, acted, is_late: _, notes } =
+                self.take(turn, made, (Boundary::Step, guard))?;
+            let window = acted.zip(guard).map(|(acted, guard)| self.with_entries(turn, guard, acted.report));
+            Ok(StepTaken { appended, checkpoint, snapshot, window: window.transpose()?, notes })
+        };
+        self.unless_gone(turn, take())
     }
 
     /// Commits provisionally what a session of turns said since its last commit. Returns `None` if nothing is new, or if no
     /// known ledger holds its turns.
     pub(crate) fn commit_open_turn(&self, session: &Session) -> Result<Option<CommitId>> {
         let Some(turn) = self.turn_of_session(session)? else { return Ok(None) };
-        let known = self.log.ledger(&turn.ledger)?;
-        let stored = self.commit_lines(&turn, (None, known), Boundary::Look)?;
+        let stored = self.commit_appended(&turn, Boundary::Look)?;
         Ok(stored.checkpoint.map(|made| made.id))
     }
 

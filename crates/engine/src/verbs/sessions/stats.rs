@@ -158,7 +158,8 @@ impl Engine {
         Ok(counted.finish(notes))
     }
 
-    /// Returns the commits of a session's chain that count for it, the newest first; none where it has none.
+    /// Returns the commits that count for a session, the newest first: its chain, without what an earlier session has of it.
+    /// Returns nothing where all of it is another's.
     fn own_part(
         &self,
         session: &Session,
@@ -313,7 +314,9 @@ impl<'a> Counted<'a> {
             let names = stemmata_model::listed(&Vec::from_iter(&self.partly), NAMED_MAX);
             notes.push(Note::new(
                 NoteCode::Degraded,
-                format!("{names} logged output tokens before its answers were complete: the real ones are more"),
+                format!(
+                    "{names} logged output tokens before its answers were complete: the real ones are more"
+                ),
             ));
         }
         let silent = self.total.sessions.difference(&self.total.reported).count() as u64;

@@ -79,13 +79,14 @@ impl EventLog for SqliteStore {
     }
 
     fn save_states(&self, ledger: &LedgerId, states: Vec<SavedState>) -> Result<(), StoreError> {
-        let write = Write::SaveStates { ledger: ledger.clone(), epoch: None, states };
+        let write = Write::SaveStates { ledger: ledger.clone(), states };
         self.write(vec![write], Durability::Batch).map(|_| ())
     }
 
     fn save_folded(&self, ledger: &LedgerId, epoch: u64, states: Vec<SavedState>) -> Result<(), StoreError> {
-        let write = Write::SaveStates { ledger: ledger.clone(), epoch: Some(epoch), states };
-        self.write(vec![write], Durability::Batch).map(|_| ())
+        let expected = Write::ExpectEpoch { ledger: ledger.clone(), epoch };
+        let writes = vec![expected, Write::SaveStates { ledger: ledger.clone(), states }];
+        self.write(writes, Durability::Batch).map(|_| ())
     }
 
     fn saved_states(&self, ledger: &LedgerId, prefix: &str) -> Result<Vec<SavedState>, StoreError> {

@@ -120,14 +120,12 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    pub(super) fn save_states(
-        &mut self,
-        ledger: &LedgerId,
-        epoch: Option<u64>,
-        states: &[SavedState],
-    ) -> Result<(), StoreError> {
+    pub(super) fn expect_epoch(&mut self, ledger: &LedgerId, epoch: u64) -> Result<(), StoreError> {
+        check_epoch(ledger, Some(epoch), self.need_ledger(ledger)?.epoch.cast_unsigned())
+    }
+
+    pub(super) fn save_states(&mut self, ledger: &LedgerId, states: &[SavedState]) -> Result<(), StoreError> {
         let known = self.need_ledger(ledger)?;
-        check_epoch(ledger, epoch, known.epoch.cast_unsigned())?;
         check_reach(states, known.last.cast_unsigned())?;
         let ledger = known.row;
         for state in states {

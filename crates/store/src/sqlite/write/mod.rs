@@ -379,7 +379,8 @@ impl Transaction<'_> {
             }
             Write::Anchors { commit, hashes } => self.anchor(*commit, hashes),
             Write::Covers(coverage) => self.cover_ledger(coverage),
-            Write::SaveStates { ledger, epoch, states } => self.save_states(ledger, *epoch, states),
+            Write::ExpectEpoch { ledger, epoch } => self.expect_epoch(ledger, *epoch),
+            Write::SaveStates { ledger, states } => self.save_states(ledger, states),
             Write::ChangeLedger(change) => self.change_ledger(change),
         }
     }
