@@ -155,7 +155,9 @@ fn problem_of_store(error: &StoreError) -> Problem {
         StoreError::ContentForgotten(id) => say(Code::ContentForgotten, error).with("artifact", id),
         StoreError::Conflict(ctx) => say(Code::CommitConflict, error).with("ctx", ctx),
         StoreError::Corrupt { artifact, .. } => say(Code::ContentCorrupt, error).with("artifact", artifact),
-        StoreError::CursorMoved { path } => say(Code::ReadElsewhere, error).with("path", path),
+        StoreError::CursorMoved { path } | StoreError::TipMoved { path } => {
+            say(Code::ReadElsewhere, error).with("path", path)
+        }
         StoreError::LedgerMissing(ledger) => say(Code::LedgerNotFound, error).with("ledger", ledger),
         StoreError::SequenceMoved { ledger, found, .. } => {
             say(Code::SequenceMoved, error).with("ledger", ledger).with("last", found)
@@ -428,6 +430,7 @@ mod tests {
             (StoreError::TooNew { found: 9, supported: 3 }, 9),
             (StoreError::NotAStore { path: text(), reason: text() }, 9),
             (StoreError::CursorMoved { path: text() }, 1),
+            (StoreError::TipMoved { path: text() }, 1),
             (StoreError::Network { path: text(), file_system: text(), mount: text() }, 5),
             (StoreError::Sink(io(io::ErrorKind::StorageFull)), 8),
         ];

@@ -78,7 +78,9 @@ fn check_write(write: &Write) -> Result<(), StoreError> {
         Write::Anchors { hashes, .. } => check_anchors(hashes),
         Write::Sighting { sighting, .. } => check_sighting(sighting),
         Write::Session(session) => check_session(session),
-        Write::ExpectCursor { key, .. } | Write::Leave(key) => check_path(&key.path),
+        Write::ExpectCursor { key, .. } | Write::ExpectTip { key, .. } | Write::Leave(key) => {
+            check_path(&key.path)
+        }
         Write::Cursor { key, value } => {
             check_path(&key.path)?;
             at_most("bytes of a cursor", value.len(), CURSOR_BYTES_MAX)

@@ -44,6 +44,12 @@ pub enum StoreError {
         /// The session's path.
         path: String,
     },
+    /// A session's newest commit is not what the caller expected.
+    #[error("another process has written session {path} at the same time")]
+    TipMoved {
+        /// The session's path.
+        path: String,
+    },
     /// A ledger is not there.
     #[error("there is no ledger `{0}`")]
     LedgerMissing(LedgerId),
@@ -274,6 +280,7 @@ impl StoreError {
             | Self::Forgotten(_)
             | Self::Conflict(_)
             | Self::CursorMoved { .. }
+            | Self::TipMoved { .. }
             | Self::SequenceMoved { .. }
             | Self::EpochMoved { .. }
             | Self::KeyTaken { .. }

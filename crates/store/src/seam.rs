@@ -206,7 +206,7 @@ pub trait Store: EventLog + crate::Names {
     ///
     /// # Errors
     /// `ParentMissing`, `CommitMissing` (sightings, sessions, links and annotations need their commits),
-    /// `ContentMissing`, `Conflict`, `CursorMoved`, `Bound`, `Empty` for a batch that cannot be applied; `Locked`,
+    /// `ContentMissing`, `Conflict`, `CursorMoved`, `TipMoved`, `EpochMoved`, `Bound`, `Empty` for a batch that cannot be applied; `Locked`,
     /// `Full`, `ReadOnly`, `Backend` where the storage refuses. Nothing of the batch is there then.
     fn commit_batch(&self, batch: Vec<Write>) -> Result<BatchOutcome, StoreError>;
 

@@ -309,6 +309,13 @@ pub enum Write {
         /// What was read; none where there was none.
         value: Option<Vec<u8>>,
     },
+    /// Refuses the batch unless a session's newest commit is still what the caller read: what follows was made to stand behind it.
+    ExpectTip {
+        /// The session.
+        key: SessionKey,
+        /// What was read; none where there was none.
+        tip: Option<CommitId>,
+    },
     /// Keeps an engine's cursor of a session.
     Cursor {
         /// The session.

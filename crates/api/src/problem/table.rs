@@ -318,6 +318,8 @@ codes! {
         => "store the parent first";
     CommitForgotten "commit_forgotten" BadInput "the commit was forgotten" => GONE_ON_PURPOSE;
     CheckpointFileBad "checkpoint_file_bad" BadInput "not a checkpoint file that can be read" => NOTHING_STORED;
+    CheckpointTooLarge "checkpoint_too_large" Refused "the conversation is too large for a checkpoint file"
+        => "`stemma bundle export REF` holds one of any size; `stemma compact REF` makes a smaller one, which a checkpoint file may hold";
     NotText "not_text" Refused "the content is not text" => "`stemma native REF --out FILE` writes the bytes of a commit as they are";
     ContentForgotten "content_forgotten" NotFound "the content was forgotten" => GONE_ON_PURPOSE;
     CommitConflict "commit_conflict" BadInput "another commit has this id" => MIGHT_BE_DAMAGED;

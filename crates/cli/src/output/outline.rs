@@ -144,6 +144,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_time_that_nobody_wrote_down_is_none() {
+        let now = Timestamp::from_micros(1_800_000_000_000_000);
+        assert_eq!(moment(Timestamp::EPOCH, now), "no time");
+        assert_eq!(moment(now, now), "15 Jan 08:00");
+    }
+
+    #[test]
     fn spans_in_two_units() {
         for (seconds, shown) in [
             (0, "0 s"),

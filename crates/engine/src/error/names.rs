@@ -96,6 +96,8 @@ words! {
         ReadText = "reading it as text",
         /// Loading a checkpoint file.
         LoadCheckpoint = "loading the checkpoint",
+        /// A checkpoint of more than its file holds.
+        SaveCheckpoint = "saving the checkpoint",
         /// Setting damaged lines of a ledger aside.
         RepairLedger = "setting damaged lines aside",
         /// The repair.

@@ -119,9 +119,8 @@ impl Seen<'_> {
 
 /// Returns what a memory's candidate says, without the marks of its standing, which a state writes in another way.
 fn core_of(text: &str) -> &str {
-    let text =
-        ["[open] ", "[begun] ", "[done] "].iter().find_map(|mark| text.strip_prefix(mark)).unwrap_or(text);
-    text.strip_suffix(" [superseded]").unwrap_or(text).trim()
+    let marks = ["[open] ", "[begun] ", "[done] ", "[superseded] "];
+    marks.iter().find_map(|mark| text.strip_prefix(mark)).unwrap_or(text).trim()
 }
 
 fn hit(scored: &Scored, text: String, left_out: Option<LeftOut>) -> Hit {

@@ -62,7 +62,7 @@ impl Engine {
     /// Returns the checkpoint of a commit as a file holds it, without what only a working tree says.
     ///
     /// # Errors
-    /// As [`materialize`](Self::materialize); `Store` with `Bound` for a conversation that is larger than a file may be.
+    /// As [`materialize`](Self::materialize); `Refused` for a conversation that is larger than a file may be.
     pub fn checkpoint_file(&self, ctx: CommitId, size: (u64, Option<u64>)) -> Result<CheckpointFile> {
         let commit = self.store.commit(ctx)?.ok_or(StoreError::CommitMissing(ctx))?;
         let format = FormatId::new(FORMAT)?;
@@ -72,8 +72,9 @@ impl Engine {
         // The rest of a file is small beside this.
         let bound = CHECKPOINT_FILE_BYTES_MAX / 2;
         if value > bound {
-            let what = "bytes of a conversation in a checkpoint file";
-            return Err(StoreError::Bound { what, value, bound }.into());
+            let reasons =
+                vec![format!("its context has {value} bytes, and a checkpoint file holds {bound} at most")];
+            return Err(EngineError::Refused { what: Refusal::SaveCheckpoint, reasons });
         }
         let entries = Self::adapter(&format, FormatUse::Read)?.decode(&conversation).entries;
         let mut state = self.work_of(&commit)?;

@@ -219,7 +219,7 @@ fn links_reach_sessions_and_hits() {
     }
     let linked_again = pack(Some(&thread));
     let marked = linked_again.items.iter().find(|item| item.kind == CandidateKind::Linked).expect("it");
-    assert!(marked.text.contains("damper [superseded]"), "{}", marked.text);
+    assert!(marked.text.contains("[superseded] "), "{}", marked.text);
     assert!(item.reasons.iter().any(|reason| reason.points_for.as_str() == "thread"), "{:?}", item.reasons);
 }
 

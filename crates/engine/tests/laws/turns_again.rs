@@ -16,19 +16,19 @@ use stemmata_model::{
 };
 use stemmata_prompt::compact::{SummarizeError, Summarizer, SummaryAsked};
 use stemmata_prompt::window::ToolSummaryStrategy;
-use stemmata_store::{Appended, EventQuery, FileLog, FileLogOptions, Store, StoreError};
+use stemmata_store::{Appended, EventQuery, FileLog, FileLogOptions, SessionKey, Store, StoreError};
 
 use crate::guarded::{self, guard, pair, settings};
 use crate::support::{engine, memory, new_store};
 
 const START: i64 = 1_800_000_000_000_000;
 
-/// A clock that goes when it is told to.
+/// A clock that goes on with each look, so that no two calls have one time, and further when it is told to.
 struct Moved(Arc<AtomicI64>);
 
 impl Clock for Moved {
     fn now(&self) -> Timestamp {
-        Timestamp::from_micros(START + self.0.load(Ordering::Relaxed))
+        Timestamp::from_micros(START + self.0.fetch_add(1, Ordering::Relaxed))
     }
 }
 
@@ -295,6 +295,7 @@ fn a_session_that_a_request_began_is_found_by_it() {
 #[test]
 fn calls_at_the_same_time_are_stored_once() {
     each(|engine, _| {
+        let key = SessionKey { machine: engine.identity().machine.clone(), path: "api:s".to_owned() };
         for round in 0..4 {
             let start = Barrier::new(4);
             let call = || {
@@ -309,7 +310,8 @@ fn calls_at_the_same_time_are_stored_once() {
                 let end = engine.end_turn(&turn("s"), TurnMade { entries, events, ..TurnMade::default() });
                 let places =
                     |appended: Option<Appended>| appended.map(|appended| (appended.first, appended.last));
-                (places(step.expect("a step").appended), places(end.expect("ended").appended))
+                let (step, end) = (step.expect("a step"), end.expect("ended"));
+                (places(step.appended), places(end.appended), end.checkpoint.map(|made| made.id))
             };
             let answers: Vec<_> = thread::scope(|scope| {
                 let calls: Vec<_> = (0..4).map(|_| scope.spawn(call)).collect();
@@ -317,6 +319,8 @@ fn calls_at_the_same_time_are_stored_once() {
             });
             assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
             assert_eq!(told(&engine).len(), (round + 1) * 5);
+            let tip = engine.store().session(&key).expect("read").and_then(|session| session.tip);
+            assert_eq!((answers[0].2, tip.is_some()), (tip, true), "all of them made one commit");
         }
     });
 }

@@ -27,11 +27,14 @@ pub fn mark_superseded(candidates: &mut [Candidate], memory: &ProjectMemory) {
             if is_all {
                 candidate.standing = Standing::Superseded;
             }
-            candidate.full.push_str(&mark);
-            candidate.compact.push_str(&mark);
+            // In front: who reads on knows what it is, and what is cut off is never the mark.
+            candidate.full = format!("{mark} {}", candidate.full);
+            candidate.compact = format!("{mark} {}", candidate.compact);
         }
         for beside in &mut candidate.window {
-            beside.text.extend(replaced.mark(&beside.text, |_| false).map(|(mark, _)| mark));
+            if let Some((mark, _)) = replaced.mark(&beside.text, |_| false) {
+                beside.text = format!("{mark} {}", beside.text);
+            }
         }
     }
 }
@@ -69,11 +72,11 @@ pub fn known(memory: &ProjectMemory, place: &PlaceOf<'_>) -> Vec<Candidate> {
     let decisions = items.decisions.iter().map(|one| {
         let kind = if one.kind == Kind::Fact { CandidateKind::Fact } else { CandidateKind::Decision };
         let (standing, mark) = match one.superseded {
-            Some(_) => (Standing::Superseded, " [superseded]"),
+            Some(_) => (Standing::Superseded, "[superseded] "),
             None => (Standing::Open, ""),
         };
         let reason = one.reason.as_ref().map_or_else(String::new, |reason| format!(" — {reason}"));
-        of(kind, &one.proof, standing, (format!("{}{reason}{mark}", one.text), one.by == By::Event))
+        of(kind, &one.proof, standing, (format!("{mark}{}{reason}", one.text), one.by == By::Event))
     });
     let tasks = items.tasks.iter().map(|one| {
         let (standing, mark) = match one.status {

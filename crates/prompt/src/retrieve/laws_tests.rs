@@ -289,13 +289,13 @@ fn what_repeats_a_replaced_decision_is_marked() {
     }];
     mark_superseded(&mut candidates, &memory);
     let beside: Vec<&str> = candidates[3].window.iter().map(|one| one.text.as_str()).collect();
-    assert_eq!(beside, ["(before it, user: use Jina for web search) [superseded: Use Jina for web search]"]);
+    assert_eq!(beside, ["[superseded: Use Jina for web search] (before it, user: use Jina for web search)"]);
     let told: Vec<(&str, Standing)> =
         candidates.iter().map(|one| (one.full.as_str(), one.standing)).collect();
-    let longer = "They said: Use Jina for web search. And more. [superseded: Use Jina for web search]";
+    let longer = "[superseded: Use Jina for web search] They said: Use Jina for web search. And more.";
     let wanted = [
-        ("Use Jina for web search [superseded]", Standing::Superseded),
-        ("Use Jina [superseded]", Standing::Superseded),
+        ("[superseded] Use Jina for web search", Standing::Superseded),
+        ("[superseded] Use Jina", Standing::Superseded),
         (longer, Standing::Open),
         ("Use Exa for web search", Standing::Open),
         ("Use it well", Standing::Open),

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -28,10 +28,11 @@ pub enum DocumentFormat {
 }
 
 impl DocumentFormat {
-    /// Recognizes the language: JSON begins with `{`, and no TOML document does.
+    /// Recognizes the language: what begins with `{` is no TOML, and a list or a bare value that can be read is JSON.
     pub fn of(text: &str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        if text.trim_start().starts_with('{') { Self::Json } else { Self::Toml }
+        let is_json = || serde_json::from_str::<IgnoredAny>(text).is_ok();
+        if text.trim_start().starts_with('{') || is_json() { Self::Json } else { Self::Toml }
     }
 }
 

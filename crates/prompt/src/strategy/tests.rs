@@ -133,6 +133,8 @@ fn what_is_wrong_is_said_with_its_place_and_the_choices() {
         ("{\"sources\": [{\"topic\": \"\"}]}", "line 1, column 24", "`topic` is not a name"),
         ("maxTokens = 5\nsources = 3\n", "line 2, column 11", "`sources` is a number"),
         ("maxTokens = \n", "line 1, column 13", "not TOML"),
+        ("[1, 2]", "line 1, column 1", "a strategy is a list, not a table"),
+        ("\"sources\"\n", "line 1, column 1", "a strategy is text, not a table"),
         ("[[sources]]\ntopic = \"X\"\namount = -1\n", "line 3, column 10", "`amount` is -1"),
     ] {
         let error = parse(text, DocumentFormat::of(text)).expect_err(text).to_string();

@@ -18,6 +18,7 @@ pub(super) const fn refusal(what: Refusal) -> Code {
         }
         Refusal::ReadText => Code::NotText,
         Refusal::LoadCheckpoint => Code::CheckpointFileBad,
+        Refusal::SaveCheckpoint => Code::CheckpointTooLarge,
         Refusal::Subscribe => Code::CursorBeyondEnd,
         Refusal::Acknowledge => Code::CursorUnnamed,
         Refusal::MakeCluster => Code::LedgerIsAProject,

@@ -78,6 +78,10 @@ fn an_absurd_usage_leaves_nothing_behind() {
         let ended = of.answer(number, "answer", tokens).window.expect("a window");
         assert!(notes(&ended).contains("left aside"), "{ended:?}");
         assert!(ended.may_call && ended.overhead_tokens == 0, "{ended:?}");
+        assert!(
+            ended.compaction.is_none() && !notes(&ended).contains("compact"),
+            "it shows no overflow: {ended:?}"
+        );
     }
     of.begin(4, "question").expect("begun");
     let ended = of.answer(4, "answer", 3_000).window.expect("a window");
@@ -207,6 +211,10 @@ fn a_call_that_is_repeated_without_a_session_finds_its_own() {
             "turn": { "ledger": "cluster", "agent": "w", "template": "t" },
             "said": { "role": "user", "text": text },
         });
+        if text == "named" {
+            // An id of what is said names no session: the next try begins another one.
+            of["said"]["id"] = json!("u1");
+        }
         if let Some(request) = request {
             of["request"] = json!(request);
         }
@@ -216,9 +224,11 @@ fn a_call_that_is_repeated_without_a_session_finds_its_own() {
     let again = begin(Some("r"), "hi").expect("begun");
     assert_eq!((&again.session, &again.said), (&first.session, &first.said));
     assert_eq!(code(begin(Some("r"), "ho")), "request_taken");
-    let plain = begin(None, "hi").expect("begun");
-    assert_ne!(plain.session, first.session);
-    assert_eq!(plain.notes.iter().map(|note| note.code.as_str()).collect::<Vec<_>>(), ["not_repeatable"]);
+    for text in ["hi", "named"] {
+        let plain = begin(None, text).expect("begun");
+        assert_ne!(plain.session, first.session);
+        assert_eq!(plain.notes.iter().map(|note| note.code.as_str()).collect::<Vec<_>>(), ["not_repeatable"]);
+    }
     let nobody = json!({ "turn": { "ledger": "cluster", "session": "none", "agent": "w", "template": "t" }, "ends": true });
     let refused = service.end_turn(&serde_json::from_value(nobody).expect("a request"));
     assert_eq!(code(refused), "session_not_begun");

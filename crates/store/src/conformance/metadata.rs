@@ -2,14 +2,16 @@
 //!
 //! Nothing here is hashed.
 
-use stemmata_model::{CommitId, EntryId, SummarySource};
+use stemmata_model::{CommitId, EntryId, LedgerId, SummarySource, Timestamp};
 
 use super::Make;
-use super::builders::{at, chain, key, machine, principal, put, see, sighting, write};
+use super::builders::{at, chain, key, machine, principal, put, see, session, sighting, write};
 use super::transactions::placement;
 use crate::error::StoreError;
+use crate::ledger::LedgerChange;
+use crate::maintain::forget::Forget;
 use crate::seam::{Described, Store};
-use crate::write::{Annotation, AuditRecord, Link, LinkKind, Write};
+use crate::write::{Annotation, AuditRecord, Link, LinkKind, Session, Write};
 
 fn annotate(store: &dyn Store, commit: CommitId, change: Annotation, micros: i64) {
     let annotate = Write::Annotate { commit, change, at: at(micros), by: principal("ann") };
@@ -266,6 +268,40 @@ pub fn check_expected_cursors(make: Make<'_>) {
     assert!(step(Some(b"one"), b"two").is_ok());
     assert!(step(Some(b"one"), b"three").is_err_and(is_moved));
     assert_eq!(store.cursor(&key("s1")).expect("a read"), Some(b"two".to_vec()));
+}
+
+/// A batch that expects a session's newest commit, or a ledger's epoch, is applied only where it is just that.
+///
+/// # Panics
+/// Where a batch is applied behind another's commit or a forgetting, or refused over its own.
+pub fn check_expected_tips_and_epochs(make: Make<'_>) {
+    let store = make();
+    let [first, second] = ["one", "two"].map(|text| Some(put(&*store, None, text, 1)));
+    let move_to = |expected: Option<CommitId>, tip: Option<CommitId>| {
+        let moved = Session { tip, ..session("s1", "/w", None) };
+        store.commit_batch(vec![
+            Write::ExpectTip { key: key("s1"), tip: expected },
+            Write::Session(Box::new(moved)),
+        ])
+    };
+    let is_moved =
+        |error: StoreError| matches!(error, StoreError::TipMoved { path } if path == key("s1").path);
+    assert!(move_to(first, second).is_err_and(is_moved), "there is none yet");
+    assert_eq!(store.session(&key("s1")).expect("a read"), None, "nothing of it is there");
+    assert!(move_to(None, first).is_ok());
+    assert!(move_to(None, second).is_err_and(is_moved));
+    assert!(move_to(first, second).is_ok());
+    assert_eq!(store.session(&key("s1")).expect("a read").and_then(|session| session.tip), second);
+    let ledger = LedgerId::new("p").expect("a name");
+    let expect = |epoch| {
+        let made = Write::ChangeLedger(Box::new(LedgerChange::new(ledger.clone(), Timestamp::EPOCH)));
+        store.commit_batch(vec![made, Write::ExpectEpoch { ledger: ledger.clone(), epoch }])
+    };
+    assert!(expect(0).is_ok());
+    store.forget(&Forget::new(Timestamp::EPOCH, principal("ann"))).expect("nothing to forget");
+    assert!(expect(0).is_err_and(|error| matches!(error, StoreError::EpochMoved { .. })));
+    let now = store.ledger(&ledger).expect("a read").expect("it is there").epoch;
+    assert!(now > 0 && expect(now).is_ok());
 }
 
 /// The latest placement at a path counts.

@@ -39,8 +39,8 @@ pub use forget::{
 };
 pub use lookups::{check_prefixes, check_resolve, check_walks};
 pub use metadata::{
-    check_annotations, check_audit, check_cursors, check_descriptions, check_expected_cursors, check_links,
-    check_merges, check_placements, check_tags,
+    check_annotations, check_audit, check_cursors, check_descriptions, check_expected_cursors,
+    check_expected_tips_and_epochs, check_links, check_merges, check_placements, check_tags,
 };
 pub use packs::check_packs;
 pub use scrubbed::{check_lifted_redirects, check_redirects, check_reworded};
@@ -113,6 +113,7 @@ pub fn run(make: Make<'_>) {
         check_descriptions,
         check_cursors,
         check_expected_cursors,
+        check_expected_tips_and_epochs,
         check_placements,
         check_stored,
         check_seen_by,

@@ -50,6 +50,12 @@ pub(super) fn apply(state: &mut State, write: Write, outcome: &mut BatchOutcome)
             }
             Err(StoreError::CursorMoved { path: key.path })
         }
+        Write::ExpectTip { key, tip } => {
+            if state.sessions.get(&key).and_then(|session| session.tip) == tip {
+                return Ok(());
+            }
+            Err(StoreError::TipMoved { path: key.path })
+        }
         Write::Cursor { key, value } => {
             state.cursors.put(key, value);
             Ok(())

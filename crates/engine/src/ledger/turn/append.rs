@@ -68,7 +68,7 @@ impl Engine {
                 Some(append) if is_one_act => {
                     let own = Append { expected: Some(last), ..append };
                     if commits {
-                        self.commit_lines(turn, (Some(own), known), boundary)
+                        self.commit_lines(turn, Some((own, known)), boundary)
                     } else {
                         let appended = self.log.append(own).map_err(EngineError::from);
                         appended.map(|appended| Stored { appended: Some(appended), ..Stored::default() })
@@ -77,7 +77,8 @@ impl Engine {
                 append => self.append_then_commit(turn, append, (boundary, commits)),
             };
             match done {
-                Err(EngineError::Store(StoreError::SequenceMoved { .. })) if is_one_act => {}
+                Err(EngineError::Store(StoreError::SequenceMoved { .. } | StoreError::TipMoved { .. }))
+                    if is_one_act => {}
                 // The same call was stored meanwhile: the next look finds it.
                 Err(EngineError::Store(StoreError::KeyTaken { .. })) => {}
                 Err(EngineError::Store(StoreError::EpochMoved { .. })) => {
@@ -121,18 +122,25 @@ impl Engine {
                 let notes = vec![Note::new(NoteCode::Degraded, message)];
                 Ok(Stored { appended: Some(appended), notes, ..Stored::default() })
             }
+            // A call that is repeated at the same time may have committed what this one appended.
+            (Some(appended), Ok(committed)) if committed.checkpoint.is_none() => {
+                let checkpoint = self.commit_holding(turn, appended.last)?;
+                Ok(Stored { appended: Some(appended), checkpoint, ..committed })
+            }
             (appended, committed) => Ok(Stored { appended, ..committed? }),
         }
     }
 
-    /// Makes the commit of what is appended. Where something is forgotten meanwhile, the lines are read again.
+    /// Makes the commit of what is appended. Where another act moves the session on or something is forgotten meanwhile, all is
+    /// read again.
     pub(super) fn commit_appended(&self, turn: &TurnOf, boundary: Boundary) -> Result<Stored> {
         let mut tried = 0;
         loop {
-            let known = self.log.ledger(&turn.ledger)?;
             tried += 1;
-            match self.commit_lines(turn, (None, known), boundary) {
-                Err(EngineError::Store(StoreError::EpochMoved { .. })) if tried < TRIES_MAX => {
+            match self.commit_lines(turn, None, boundary) {
+                Err(EngineError::Store(StoreError::EpochMoved { .. } | StoreError::TipMoved { .. }))
+                    if tried < TRIES_MAX =>
+                {
                     self.refuse_gone(turn)?;
                 }
                 done => return done,
@@ -189,10 +197,7 @@ impl Engine {
         (boundary, guarding): (Boundary, Option<&Guarding<'_>>),
     ) -> Result<Stored> {
         let commit = |boundary| self.append_then_commit(turn, None, (boundary, true));
-        let holding = || -> Result<Option<Checkpointed>> {
-            let id = self.commit_holding(turn, said.last)?;
-            Ok(id.map(|id| Checkpointed { id, existed: true, notes: Vec::new() }))
-        };
+        let holding = || self.commit_holding(turn, said.last);
         let is_late = self.has_gone_on(turn, said.last)?;
         let (checkpoint, notes) = match holding()? {
             // What was said since is of a turn that may not be over: this call closes nothing.
@@ -203,7 +208,9 @@ impl Engine {
             }
             held => {
                 let stored = commit(boundary)?;
-                (stored.checkpoint.or(held), stored.notes)
+                // Where the log is not the store, the call that appended may have committed since the look.
+                let made = stored.checkpoint.or(held).map_or_else(&holding, |made| Ok(Some(made)))?;
+                (made, stored.notes)
             }
         };
         let acted = guarding.map(|guarding| self.measured(turn, guarding)).transpose()?;
@@ -222,17 +229,18 @@ impl Engine {
     }
 
     /// Returns the commit that an event of a session came into: the oldest that covers it, of the newest [`HOLDING_MAX`].
-    fn commit_holding(&self, turn: &TurnOf, event: EventSeq) -> Result<Option<CommitId>> {
+    fn commit_holding(&self, turn: &TurnOf, event: EventSeq) -> Result<Option<Checkpointed>> {
+        let held = |id: Option<CommitId>| id.map(|id| Checkpointed { id, existed: true, notes: Vec::new() });
         let tip = self.store.session(&self.turns_key(turn))?.and_then(|session| session.tip);
         let mut walk = Walk::new(self.store.as_ref(), tip);
         let mut holding = None;
         for _ in 0..HOLDING_MAX {
-            let Some(commit) = walk.next()? else { return Ok(holding) };
+            let Some(commit) = walk.next()? else { return Ok(held(holding)) };
             match self.store.coverage(commit.id)? {
                 Some(known) if known.ledger == turn.ledger && known.through >= event => {
                     holding = Some(commit.id);
                 }
-                Some(_) => return Ok(holding),
+                Some(_) => return Ok(held(holding)),
                 // A compaction behind which lines wait covers nothing.
                 None => {}
             }

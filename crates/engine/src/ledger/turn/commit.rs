@@ -91,14 +91,19 @@ impl Engine {
     pub(super) fn commit_lines(
         &self,
         turn: &TurnOf,
-        (append, ledger): (Option<Append>, Option<Ledger>),
+        append: Option<(Append, Option<Ledger>)>,
         boundary: Boundary,
     ) -> Result<Stored> {
+        let key = self.turns_key(turn);
+        let tip = self.store.session(&key)?.and_then(|session| session.tip);
+        let (append, ledger) = match append {
+            Some((append, ledger)) => (Some(append), ledger),
+            // Behind the tip, which else might cover more than this says there is.
+            None => (None, self.log.ledger(&turn.ledger)?),
+        };
         // Before the lines are read: whoever has one of them forgotten raises it.
         let epoch = self.store.ledger(&turn.ledger)?.map_or(0, |known| known.epoch);
         let (last, cwd) = ledger.map_or((0, None), |known| (known.last, known.root));
-        let key = self.turns_key(turn);
-        let tip = self.store.session(&key)?.and_then(|session| session.tip);
         let Base { parent, step, covered, notes } = self.base(turn, tip, last)?;
         let (mut lines, mut reasons) = self.lines_after(turn, covered, last)?;
         let new = append.iter().flat_map(|append| &append.events);
@@ -132,7 +137,10 @@ impl Engine {
         // The time of what it holds: of two that commit the same lines behind the same commit both make the same one.
         let said_at = lines.last().map_or_else(|| self.clock.now(), |line| line.at);
         let made_at = parent.as_ref().map_or(said_at, |parent| said_at.max(parent.core.created_at));
-        let held = held(&lines, append.map(|append| Write::Append(Box::new(append))), self.is_log_the_store);
+        let mut held =
+            held(&lines, append.map(|append| Write::Append(Box::new(append))), self.is_log_the_store);
+        // Of two that read the same, the other one may have closed the turn since: what is made then stands behind its commit.
+        held.contents.insert(0, Write::ExpectTip { key: key.clone(), tip });
         let scrubber = self.scrubber_at(cwd.as_deref().map(std::path::Path::new))?;
         let mut request = request(turn, parent.as_ref(), (&held, boundary), made_at);
         // What came behind lines that wait is of the commit that will hold them.

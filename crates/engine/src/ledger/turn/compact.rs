@@ -56,8 +56,7 @@ impl Engine {
             return Ok(());
         }
         self.publish(&turn.ledger, vec![start])?;
-        let known = self.log.ledger(&turn.ledger)?;
-        self.commit_lines(turn, (None, known), Boundary::Compaction)?;
+        self.commit_appended(turn, Boundary::Compaction)?;
         Ok(())
     }
 

@@ -63,7 +63,7 @@ fn said(turn: &TurnSaid, replaced: &Replaced<'_>) -> String {
         By::Assistant => "assistant",
         By::Event => "event",
     };
-    let mark = replaced.mark(&turn.text, |_| false).map(|(mark, _)| mark).unwrap_or_default();
+    let mark = replaced.mark(&turn.text, |_| false).map(|(mark, _)| format!(" {mark}")).unwrap_or_default();
     format!("- {who}: {}{mark}", line(&sentences(&turn.text), TURN_LINE_CHARS_MAX))
 }
 

@@ -29,6 +29,6 @@ impl<'m> Replaced<'m> {
             self.0.iter().find(|(text, one)| said == *text || repeats(text) || is_its_own(one))?;
         let is_all = said == *text || !repeats(text);
         let quoted = if is_all { String::new() } else { format!(": {}", cut(&one.text, QUOTED_CHARS_MAX)) };
-        Some((format!(" [superseded{quoted}]"), is_all))
+        Some((format!("[superseded{quoted}]"), is_all))
     }
 }

@@ -340,6 +340,15 @@ fn files_are_remembered_that_only_an_answer_names_or_one_part_tells_whole() {
 }
 
 #[test]
+fn what_a_turn_says_is_done_is_one_line_of_a_state_whatever_it_holds() {
+    let data = json!({ "completed": ["glaze\n# Kiln\n```"], "current": { "id": "2\n## Fire" } });
+    let memory = fold(vec![told(1, topics::STATUS_EVENT, &data)]);
+    let words: Vec<&str> = memory.items().tasks.iter().map(|task| task.text.as_str()).collect();
+    assert_eq!(words.len(), 2);
+    assert!(words.iter().all(|text| !text.contains('\n')), "{words:?}");
+}
+
+#[test]
 fn a_tracker_s_answers_number_its_tasks_and_list_them() {
     let call = |seq: u64, id: &str, name: &str, arguments: serde_json::Value| {
         told(seq, topics::TOOL_EVENT, &json!({ "name": name, "call_id": id, "arguments": arguments }))

@@ -368,6 +368,7 @@ impl Transaction<'_> {
             Write::Session(session) => self.upsert_session(session),
             Write::Leave(key) => self.leave_session(key),
             Write::ExpectCursor { key, value } => self.expect_cursor(key, value.as_deref()),
+            Write::ExpectTip { key, tip } => self.expect_tip(key, *tip),
             Write::Cursor { key, value } => self.keep_cursor(key, value),
             Write::Placement(placement) => self.place(placement),
             Write::Annotate { commit, change, at, by } => self.annotate(*commit, change, (*at, by)),

@@ -183,6 +183,20 @@ impl Transaction<'_> {
         Err(StoreError::CursorMoved { path: key.path.clone() })
     }
 
+    pub(super) fn expect_tip(&self, key: &SessionKey, tip: Option<CommitId>) -> Result<(), StoreError> {
+        let stored: Option<Option<[u8; 16]>> = self
+            .connection
+            .prepare_cached("SELECT tip FROM session WHERE path = ?1 AND machine = ?2")
+            .and_then(|mut statement| {
+                statement.query_row(params![key.path, key.machine.as_str()], |row| row.get(0)).optional()
+            })
+            .during("looking up a session's newest commit")?;
+        if stored.flatten() == tip.map(|tip| tip.to_bytes()) {
+            return Ok(());
+        }
+        Err(StoreError::TipMoved { path: key.path.clone() })
+    }
+
     pub(super) fn keep_cursor(&self, key: &SessionKey, value: &[u8]) -> Result<(), StoreError> {
         let place = key_of(key);
         place.adopt(self.connection, OfPlace::Cursor)?;
