@@ -45,8 +45,8 @@ pub use checkpoint::{
     CheckpointSaved, CheckpointTask,
 };
 pub use client::{
-    Diagnoses, Diagnosis, Finding, Home, Hooks, Installed, InstalledAll, Mended, MendedLine, Pending,
-    Recovered, RecoveredFile, Setup, SetupStep,
+    CopiesRemoved, Diagnoses, Diagnosis, Finding, Home, Hooks, IdleCopy, Installed, InstalledAll, Mended,
+    MendedLine, Pending, Recovered, RecoveredFile, Setup, SetupStep,
 };
 pub use commit::{
     Audit, CONTENT_BYTES_MAX, CheckpointRequest, Children, ChildrenRequest, Commit, CommitPage,

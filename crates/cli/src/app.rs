@@ -154,6 +154,7 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Pin(args) => commands::update::pin(app, &args, true),
         Command::Unpin(args) => commands::update::pin(app, &args, false),
         Command::Forget(args) => commands::forget::run(app, &args),
+        Command::Undo(args) => commands::undo::run(app, &args),
         Command::Scan(args) => commands::scan::run(app, &args),
         Command::Scrub(args) => commands::scrub::run(app, &args),
         Command::Secrets(args) => commands::secrets::run(app, &args),

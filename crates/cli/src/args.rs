@@ -183,6 +183,8 @@ pub(crate) enum Command {
     Unpin(annotate::Pin),
     /// Permanently delete a session, a commit or a project
     Forget(keep::Forget),
+    /// Remove the copy that `resume` or `fork` placed last
+    Undo(keep::Undo),
     /// Find secrets in what is stored, by the current rules
     Scan(secrets::Scan),
     /// Redact secrets in what is stored, and delete the old bytes

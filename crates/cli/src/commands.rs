@@ -72,6 +72,7 @@ pub(crate) mod tips;
 pub(crate) mod tree;
 pub(crate) mod turn;
 pub(crate) mod uncompact;
+pub(crate) mod undo;
 mod unread;
 pub(crate) mod update;
 pub(crate) mod vault;

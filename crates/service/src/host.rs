@@ -6,6 +6,7 @@
 mod blame;
 mod caller;
 mod checkpoint_file;
+mod copies;
 mod files;
 mod git;
 mod hook;
@@ -43,6 +44,7 @@ use crate::fault::Fault;
 pub use blame::{BlamedCommit, BlamedFile};
 pub use caller::{Current, Process, Whose};
 pub use checkpoint_file::{LoadCheckpointRequest, SaveCheckpointRequest};
+pub use copies::{CopiesWanted, RemoveCopiesRequest};
 pub use files::{NamedFile, Repaired};
 pub use git::{GitHookChange, GitHookRequest, TrailerRequest, TrailerStage};
 pub use hook::{HookRequest, Hooked, drain, open_for_hook};

@@ -15,13 +15,13 @@ mod wire;
 pub use fault::{causes, of_kind, problem_of, with_causes};
 pub use file::{FileBytes, change_alone, parse_have};
 pub use host::{
-    AgentFound, BlamedCommit, BlamedFile, Current, Due, GitHookChange, GitHookRequest, HookRequest, Hooked,
-    Host, ImportRequest, InstallChange, InstallRequest, Latest, LedgerOf, LedgerOfRequest,
-    LoadCheckpointRequest, LookedAt, Machine, MakeLedger, NamedFile, Newest, PlaceRequest, PolicyChange,
-    Process, Reader, Record, RecordRequest, Recorded, RecoverRequest, Repaired, SaveCheckpointRequest,
-    StartFrom, StartRequest, StatusRequest, Surveyed, Suspended, Tape, TrailerRequest, TrailerStage,
-    WATCH_POLL_MS, WatchRequest, WatchedPlace, Watching, Whose, drain, is_program, open_for_hook,
-    read_settings,
+    AgentFound, BlamedCommit, BlamedFile, CopiesWanted, Current, Due, GitHookChange, GitHookRequest,
+    HookRequest, Hooked, Host, ImportRequest, InstallChange, InstallRequest, Latest, LedgerOf,
+    LedgerOfRequest, LoadCheckpointRequest, LookedAt, Machine, MakeLedger, NamedFile, Newest, PlaceRequest,
+    PolicyChange, Process, Reader, Record, RecordRequest, Recorded, RecoverRequest, RemoveCopiesRequest,
+    Repaired, SaveCheckpointRequest, StartFrom, StartRequest, StatusRequest, Surveyed, Suspended, Tape,
+    TrailerRequest, TrailerStage, WATCH_POLL_MS, WatchRequest, WatchedPlace, Watching, Whose, drain,
+    is_program, open_for_hook, read_settings,
 };
 pub use local::{Local, MakeSummarizer};
 pub use size::{bytes, scaled};

@@ -183,6 +183,10 @@ codes! {
         => "shorten it";
     SummaryNotSmaller "summary_not_smaller" Refused "the compaction would not be smaller"
         => "ask for a smaller summary (`--ratio 0.05`), keep less as it is (`--keep 5000`), or write a shorter one";
+    NothingToUndo "nothing_to_undo" Refused "there is nothing to undo"
+        => "`stemma undo` removes the copy that `resume` or `fork` placed last; `stemma recover` and `stemma forget --undo` take back other things";
+    CopyNotRemoved "copy_not_removed" Refused "the copy was not removed"
+        => "nothing was changed; end the client that has it open, or delete the session with it";
     NothingToCompact "nothing_to_compact" Refused "there is nothing to compact"
         => "nothing was stored; `stemma guard REF` says how full the window is";
     RangeNotCompactable "range_not_compactable" Refused "the range cannot be compacted"

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Failure, LeftOut, Note, StoppedReading};
+use super::{Failure, LeftOut, Note, Session, StoppedReading};
 
 /// The hooks of a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -123,6 +123,29 @@ pub struct Mended {
     pub messages_present: u64,
     /// What the loader would still stumble over; nothing of it is fatal.
     pub findings: Vec<Finding>,
+}
+
+/// Placed copies that nobody went on with, taken out of the store and out of their clients' folders.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct CopiesRemoved {
+    /// Whether this is what would be removed: nothing was.
+    pub dry_run: bool,
+    /// Those that are gone, the last one that was placed first.
+    pub removed: Vec<IdleCopy>,
+    /// Those that stay.
+    pub kept: Vec<IdleCopy>,
+}
+
+/// A placed copy that nobody went on with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct IdleCopy {
+    /// The copy.
+    pub session: Session,
+    /// Why it stays; absent where it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
 }
 
 /// A session's transcripts, given back to its client.

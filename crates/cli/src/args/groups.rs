@@ -20,7 +20,7 @@ const FIRST: Groups = &[
 const ALL: Groups = &[
     ("Start", &["setup", "import", "install", "uninstall", "status", "config", "completions"]),
     ("Find", &["list", "log", "search", "show", "tree", "diff", "blame", "stats"]),
-    ("Continue", &["resume", "fork", "start", "handoff", "export"]),
+    ("Continue", &["resume", "fork", "undo", "start", "handoff", "export"]),
     ("Remember", &["state", "recall", "decision", "task"]),
     ("Compact", &["guard", "compact", "uncompact"]),
     ("Label", &["update", "tag", "pin", "unpin"]),

@@ -21,7 +21,7 @@ Forgotten data is removed from every file of the store. Your backups, bundles an
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Forget {
     /// A session, or a commit
-    #[arg(value_name = "REF", required_unless_present_any = ["project", "undo"], conflicts_with_all = ["project", "undo"])]
+    #[arg(value_name = "REF", required_unless_present_any = ["project", "undo", "copies"], conflicts_with_all = ["project", "undo", "copies"])]
     pub(crate) reference: Option<String>,
 
     /// All sessions that worked in DIR or below, and the events of projects there
@@ -32,6 +32,10 @@ pub(crate) struct Forget {
     /// transcript
     #[arg(long, value_name = "REF")]
     pub(crate) undo: Option<String>,
+
+    /// All copies that were placed for a client and that nobody continued, with their files; what they are copies of stays
+    #[arg(long, conflicts_with_all = ["project", "undo", "everywhere", "even_pinned"])]
+    pub(crate) copies: bool,
 
     /// Delete it from forks and copies too
     #[arg(long, conflicts_with = "undo")]
@@ -48,6 +52,21 @@ pub(crate) struct Forget {
     /// Do not ask
     #[arg(long, short, conflicts_with = "undo")]
     pub(crate) yes: bool,
+}
+
+/// `undo`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stemma undo --dry-run
+  stemma undo                   the copy that `resume` or `fork` placed last, gone
+
+Removes the copy from the store and its file from the client's folder, if nobody continued it, its file is as it was placed \
+and no client has it open. `stemma forget --copies` removes all such copies.")]
+pub(crate) struct Undo {
+    /// Show what would be removed, change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// `gc`

@@ -8,6 +8,7 @@ use std::path::Path;
 use crate::args::keep::Forget;
 use crate::commands::confirm::{Final, confirmed, shown, unasked, warn_unfinished};
 use crate::commands::launch::quoted;
+use crate::commands::undo;
 use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::session;
@@ -21,7 +22,10 @@ const LINES_MAX: usize = 10;
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Forget) -> Result<Exit, CliError> {
     if let Some(text) = &args.undo {
-        return undo(app, text);
+        return unforget(app, text);
+    }
+    if args.copies {
+        return undo::all(app, (args.dry_run, args.yes));
     }
     let project = args.project.as_ref().map(|project| app.environment.absolute(project));
     let request = v1::ForgetRequest {
@@ -75,7 +79,7 @@ fn with_own_hint(request: &v1::ForgetRequest, mut problem: Box<Problem>) -> Box<
     problem
 }
 
-fn undo(app: &App, text: &str) -> Result<Exit, CliError> {
+fn unforget(app: &App, text: &str) -> Result<Exit, CliError> {
     let undone = app.host()?.unforget(app.service()?, &UnforgetRequest { reference: text.to_owned() })?;
     app.answer(&undone, || {
         Ok("It may be imported again: `stemma import` imports what its transcript still holds.\n".to_owned())

@@ -49,6 +49,7 @@ mod story;
 mod streams;
 mod terminal;
 mod trust;
+mod undo;
 mod watch;
 mod widths;
 mod window;

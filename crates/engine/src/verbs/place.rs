@@ -24,6 +24,7 @@ pub(crate) mod own;
 pub(crate) mod placing;
 pub(crate) mod record;
 pub(crate) mod secrets;
+pub(crate) mod undo;
 
 use placing::{Placing, PlacingWish};
 use secrets::PuttingBack;

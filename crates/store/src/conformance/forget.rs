@@ -449,6 +449,11 @@ pub fn check_session_tombstones(make: Make<'_>) {
     assert_eq!(store.tombstones(&of).expect("a read"), of);
     assert_eq!(store.lift(&of[0]).expect("lifted"), 2);
     assert_eq!(store.tombstones(&of).expect("a read"), []);
+    let all = wish(&ids, &[], &[key("two")]);
+    let done = forget(&*store, &Forget { is_final: false, ..all });
+    assert_eq!((done.removed.len(), done.sessions), (3, 1));
+    assert!(!store.has_tombstones().expect("a read"), "what may come again leaves none");
+    assert_eq!(chain(&*store, "two", 3), ids, "and comes again");
 }
 
 /// A content that a hole names and that came back with another commit goes with that one: the hole keeps its hash.

@@ -49,6 +49,8 @@ pub struct Forget {
     pub even_sighted: bool,
     /// Whether pins, tags, tickets and threads keep nothing.
     pub even_pinned: bool,
+    /// Whether tombstones are left, so that nothing that is imported later brings it back.
+    pub is_final: bool,
     /// When.
     pub at: Timestamp,
     /// Who.
@@ -149,6 +151,7 @@ impl Forget {
             reworded: Vec::new(),
             even_sighted: false,
             even_pinned: false,
+            is_final: true,
             at,
             by,
             expect: None,

@@ -75,7 +75,7 @@ pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
     // A memory may hold words of what went, and so may one that is being made.
     state.logs.raise_epochs(&|_| true);
     state.logs.drop_states(&|_, name| name.starts_with(MEMORY_STATES));
-    for id in gone.iter().chain(&holes) {
+    for id in gone.iter().chain(&holes).filter(|_| wish.is_final) {
         state.tombstones.put(Tombstone::Commit(*id), wish.at);
     }
     let gone_sessions = remove_sessions(state, wish);
@@ -112,10 +112,13 @@ pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
 fn remove_sessions(state: &mut State, wish: &Forget) -> u64 {
     let mut sessions = 0;
     for key in &wish.sessions {
-        state.tombstones.put(Tombstone::Transcript(key.clone()), wish.at);
-        if let Some(session) = state.sessions.get(key).cloned() {
-            state.tombstones.put(Tombstone::Session(session.session), wish.at);
-            sessions += 1;
+        let session = state.sessions.get(key).cloned();
+        sessions += u64::from(session.is_some());
+        if wish.is_final {
+            state.tombstones.put(Tombstone::Transcript(key.clone()), wish.at);
+            if let Some(session) = session {
+                state.tombstones.put(Tombstone::Session(session.session), wish.at);
+            }
         }
         forget_session(state, key);
     }

@@ -79,7 +79,7 @@ pub(super) fn forget(
         unfinished: None,
     };
     let by = Some(wish.by.as_str());
-    for row in plan.gone.iter().chain(&cut) {
+    for row in plan.gone.iter().chain(&cut).filter(|_| wish.is_final) {
         marks::set(connection, (marks::TOMBSTONE, &row.id.to_bytes()), wish.at, by)?;
     }
     // What is a hole already holds nothing that could go, but something could fill it.
@@ -89,7 +89,7 @@ pub(super) fn forget(
         }
     }
     forgotten.sealed.sort();
-    for tombstone in tombstones {
+    for tombstone in tombstones.iter().filter(|_| wish.is_final) {
         let (kind, key) = marks::of_tombstone(secret, tombstone);
         marks::set(connection, (kind, &key), wish.at, by)?;
     }

@@ -1,0 +1,123 @@
+//! `undo` and `forget --copies`: what was placed and never continued goes out of the store and out of the clients' folders, and
+//! nothing else does.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::stage::Stage;
+use crate::story::{self, SESSION};
+
+const PLACED: &[&[&str]] = &[
+    &["resume", SESSION, "--in", "codex"],
+    &["resume", SESSION, "--in", "gemini"],
+    &["fork", SESSION, "--in", "pi"],
+    &["fork", SESSION],
+];
+
+/// A session, and the files of all clients.
+fn told() -> (Stage, BTreeMap<PathBuf, Vec<u8>>) {
+    let stage = Stage::new();
+    let path = format!("home/.claude/projects/-home-ann-shop/{SESSION}.jsonl");
+    let mut story = story::retry("/home/ann/shop");
+    for number in 0..8 {
+        story.user(&format!("glaze {number}")).assistant(&format!("the kiln is at {number}. ").repeat(80));
+    }
+    let path = stage.home.write(&path, story.text().as_bytes());
+    stage.import(&path);
+    let files = files(&stage);
+    (stage, files)
+}
+
+fn place(stage: &Stage, command: &[&str]) {
+    let cwd = stage.home.project();
+    stage.run(&[command, &["--cwd", cwd.to_str().unwrap(), "--print"]].concat()).ok();
+}
+
+fn files(stage: &Stage) -> BTreeMap<PathBuf, Vec<u8>> {
+    fn walk(folder: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
+        for entry in fs::read_dir(folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                walk(&path, found);
+            } else {
+                found.insert(path.clone(), fs::read(path).unwrap());
+            }
+        }
+    }
+    let mut found = BTreeMap::new();
+    for client in [".claude", ".codex", ".gemini", ".pi"] {
+        walk(&stage.home.path().join("home").join(client), &mut found);
+    }
+    found
+}
+
+fn commits(stage: &Stage) -> usize {
+    stage.json(&["tree", SESSION, "--copies"])["nodes"].as_array().unwrap().len()
+}
+
+#[test]
+fn undo_takes_back_one_placed_copy_after_the_other_and_then_nothing() {
+    let (stage, before) = told();
+    let whole = commits(&stage);
+    for command in PLACED {
+        place(&stage, command);
+    }
+    for left in (0..PLACED.len()).rev() {
+        let plan = stage.json(&["undo", "--dry-run"]);
+        assert_eq!(stage.json(&["undo"])["removed"], plan["removed"]);
+        assert_eq!(files(&stage).len(), before.len() + left);
+    }
+    assert_eq!(files(&stage), before);
+    assert_eq!(
+        (commits(&stage), stage.json(&["list", "--all"])["sessions"].as_array().unwrap().len()),
+        (whole, 1)
+    );
+    stage.run(&["undo"]).code(5).complains(&["nobody went on with"]);
+    // What was taken back can be placed again.
+    place(&stage, PLACED[0]);
+    assert_eq!(files(&stage).len(), before.len() + 1);
+}
+
+#[test]
+fn a_copy_that_somebody_went_on_with_stays_whatever_is_asked() {
+    let (stage, before) = told();
+    place(&stage, PLACED[1]);
+    place(&stage, PLACED[3]);
+    let placed = files(&stage);
+    let copy = placed
+        .keys()
+        .find(|path| !before.contains_key(*path) && path.to_string_lossy().contains(".claude"))
+        .unwrap();
+    let mut text = fs::read_to_string(copy).unwrap();
+    let last = text.lines().last().unwrap().to_owned();
+    text.push_str(&format!("{last}\n"));
+    fs::write(copy, &text).unwrap();
+    stage.run(&["undo"]).code(5).complains(&["not as it was placed"]);
+    let plan = stage.json(&["forget", "--copies", "--dry-run"]);
+    assert_eq!((plan["removed"].as_array().unwrap().len(), plan["kept"].as_array().unwrap().len()), (1, 1));
+    stage.run(&["forget", "--copies"]).code(2);
+    let done = stage.json(&["forget", "--copies", "--yes"]);
+    assert_eq!((&done["removed"], &done["kept"]), (&plan["removed"], &plan["kept"]));
+    assert_eq!(fs::read_to_string(copy).unwrap(), text);
+    assert_eq!(files(&stage).len(), before.len() + 1);
+}
+
+#[test]
+fn after_a_compaction_undo_names_what_leads_back() {
+    let (stage, before) = told();
+    place(&stage, PLACED[0]);
+    let made = stage.json(&["compact", SESSION, "--with", "heuristic"]);
+    stage.run(&["undo"]).code(5).complains(&["stemma uncompact", made["id"].as_str().unwrap()]);
+    assert_eq!(files(&stage).len(), before.len() + 1);
+}
+
+#[test]
+fn a_copy_whose_file_its_user_deleted_goes_from_the_store() {
+    let (stage, before) = told();
+    place(&stage, PLACED[0]);
+    let copy = files(&stage).into_keys().find(|path| !before.contains_key(path)).unwrap();
+    fs::remove_file(copy).unwrap();
+    assert_eq!(stage.json(&["undo"])["removed"].as_array().unwrap().len(), 1);
+    assert_eq!(stage.json(&["list", "--all"])["sessions"].as_array().unwrap().len(), 1);
+}
