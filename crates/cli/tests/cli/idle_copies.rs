@@ -1,5 +1,7 @@
 //! What was placed for a client and never continued is no session: it stands in no list, and what it says counts once.
 
+use std::io::Write as _;
+
 use serde_json::Value;
 
 use crate::stage::Stage;
@@ -56,10 +58,35 @@ fn what_nobody_continued_counts_nowhere() {
     stage.run(&["resume", copy["session_id"].as_str().unwrap(), "--in", "pi", "--cwd", cwd, "--print"]).ok();
     // What clients read of them is what was placed.
     stage.run(&["import"]).ok();
-    for ((name, before), (_, after)) in before.into_iter().zip(told(&stage)) {
-        assert_eq!(after, before, "{name}");
+    for ((name, before), (_, after)) in before.iter().zip(told(&stage)) {
+        assert_eq!(after, *before, "{name}");
     }
     assert_eq!(stage.json(&["list", "--all"])["sessions"].as_array().unwrap().len(), 9);
+    // What clients write when they open one and close it again says nothing.
+    for (client, line) in [
+        (".claude", r#"{"type":"last-prompt","lastPrompt":"Done.","sessionId":"s"}"#),
+        (
+            ".pi",
+            r#"{"type":"model_change","id":"0a0a0a0a","parentId":null,"timestamp":"2026-03-09T13:00:00.000Z","provider":"p","modelId":"m"}"#,
+        ),
+        (
+            ".codex",
+            r#"{"timestamp":"2026-03-09T13:00:00.000Z","type":"event_msg","payload":{"type":"shutdown_complete"}}"#,
+        ),
+    ] {
+        let files = stage.files_of(client);
+        let copies: Vec<_> =
+            files.into_iter().filter(|path| !path.ends_with(format!("{SESSION}.jsonl"))).collect();
+        assert!(!copies.is_empty(), "{client}");
+        for copy in copies {
+            let mut file = std::fs::OpenOptions::new().append(true).open(copy).unwrap();
+            writeln!(file, "{line}").unwrap();
+        }
+    }
+    stage.run(&["import"]).ok();
+    for ((name, before), (_, after)) in before.iter().zip(told(&stage)) {
+        assert_eq!(after, *before, "{name} after they were opened");
+    }
     let tree = stage.json(&["tree", SESSION, "--copies"]);
     let shown = stage.json(&["tree", SESSION]);
     assert!(tree["nodes"].as_array().unwrap().len() > shown["nodes"].as_array().unwrap().len());

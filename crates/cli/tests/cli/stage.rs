@@ -109,6 +109,18 @@ impl Stage {
 
     /// Returns the bytes that `native` gives back.
     #[track_caller]
+    /// Returns all files in a client's folder.
+    pub(crate) fn files_of(&self, client: &str) -> Vec<PathBuf> {
+        let (mut folders, mut files) = (vec![self.home.path().join("home").join(client)], Vec::new());
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).into_iter().flatten() {
+                let path = entry.unwrap().path();
+                if path.is_dir() { folders.push(path) } else { files.push(path) }
+            }
+        }
+        files
+    }
+
     pub(crate) fn native(&self, reference: &str) -> Vec<u8> {
         self.run(&["native", reference, "--out", "-"]).ok().stdout
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::stage::Stage;
 use crate::story::{self, SESSION};
@@ -35,21 +35,8 @@ fn place(stage: &Stage, command: &[&str]) {
 }
 
 fn files(stage: &Stage) -> BTreeMap<PathBuf, Vec<u8>> {
-    fn walk(folder: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
-        for entry in fs::read_dir(folder).into_iter().flatten() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                walk(&path, found);
-            } else {
-                found.insert(path.clone(), fs::read(path).unwrap());
-            }
-        }
-    }
-    let mut found = BTreeMap::new();
-    for client in [".claude", ".codex", ".gemini", ".pi"] {
-        walk(&stage.home.path().join("home").join(client), &mut found);
-    }
-    found
+    let paths = [".claude", ".codex", ".gemini", ".pi"].into_iter().flat_map(|client| stage.files_of(client));
+    paths.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
 }
 
 fn commits(stage: &Stage) -> usize {

@@ -468,7 +468,8 @@ impl Run<'_> {
             },
         };
         let last_at = self.last_at(engine, tip)?;
-        let session = self.session(tip, (leaf.map(|(_, facts)| facts), last_at), title);
+        let leaf = leaf.map(|(_, facts)| facts);
+        let session = self.session(self.tip_gone_on_to(engine, tip, leaf)?, (leaf, last_at), title);
         let key = self.prepared.key.clone();
         let value = cursor.encode(&session);
         Ok(vec![

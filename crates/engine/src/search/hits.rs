@@ -289,7 +289,7 @@ impl<'e> HitReader<'e> {
             let reached = here.iter().filter_map(|one| one.session.clone());
             let mut known = Vec::new();
             for key in reached.chain(seen).collect::<Vec<SessionKey>>() {
-                known.extend(self.session(&key, commit.id)?);
+                known.extend(self.session(&key, commit.id)?.filter(|session| !session.is_unused()));
             }
             if known.is_empty() {
                 known = self.forks_of(commit.id)?;
@@ -317,8 +317,8 @@ impl<'e> HitReader<'e> {
         Ok(Some((standing, place, sessions)))
     }
 
-    /// Returns the forks that hold a commit. Those that nobody has gone on with saw none themselves, and stay where the session that
-    /// did is forgotten.
+    /// Returns the forks that hold a commit, also those that nobody went on with: they stay where the session that has it is
+    /// forgotten.
     fn forks_of(&mut self, commit: CommitId) -> Result<Vec<Arc<Session>>> {
         if self.forks.is_none() {
             let mut placed = Vec::new();

@@ -137,10 +137,16 @@ impl Engine {
             .collect();
         let mut gone = HashSet::new();
         // Children stand behind their parents.
-        for node in tree.nodes.iter().rev().filter(|node| placed.contains(&node.commit.id)) {
-            let is_idle = node.children.iter().all(|child| gone.contains(child));
-            if is_idle && self.is_translation(&node.commit)? {
-                gone.insert(node.commit.id);
+        for TreeNode { commit, children, .. } in tree.nodes.iter().rev().filter(|_| !placed.is_empty()) {
+            // What a client writes when it opens a copy, and no more.
+            let is_opening = || -> Result<bool> {
+                let session = if commit.counts.messages == 0 { self.first_session(commit.id)? } else { None };
+                Ok(commit.id != here && session.is_some_and(|session| session.is_unused()))
+            };
+            let is_made =
+                || -> Result<bool> { Ok(placed.contains(&commit.id) && self.is_translation(commit)?) };
+            if children.iter().all(|child| gone.contains(child)) && (is_made()? || is_opening()?) {
+                gone.insert(commit.id);
             }
         }
         tree.nodes.retain(|node| !gone.contains(&node.commit.id));

@@ -29,6 +29,23 @@ impl Run<'_> {
         Ok(engine.last_record(tip, latest)?.max(before).or(written.map(|at| at.min(latest))))
     }
 
+    /// Returns the newest commit of the session. A placed copy in which its client only wrote that it was opened is where it was
+    /// placed from still: nobody went on with it.
+    pub(super) fn tip_gone_on_to(
+        &self,
+        engine: &Engine,
+        tip: Option<CommitId>,
+        leaf: Option<SegmentFacts>,
+    ) -> Result<Option<CommitId>> {
+        let SessionOrigin::Placed(from) = self.prepared.origin() else { return Ok(tip) };
+        let was_idle = self.prepared.previous.as_ref().is_none_or(Session::is_unused);
+        if !was_idle || tip.is_none() || tip == Some(from) {
+            return Ok(tip);
+        }
+        let messages = self.ingest.closed().totals.messages + leaf.map_or(0, |leaf| leaf.counts.messages);
+        Ok(if messages == engine.totals_of(from)?.messages { Some(from) } else { tip })
+    }
+
     pub(super) fn session(
         &self,
         tip: Option<CommitId>,
