@@ -41,7 +41,10 @@ fn what_nobody_continued_counts_nowhere() {
     let entries: Vec<&str> =
         entries.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
     let within = entries[entries.len() / 2];
+    let first = stage.json(&["tree", SESSION])["nodes"][0]["id"].as_str().unwrap().to_owned();
+    let first = stage.json(&["show", &first, "--entries"])["entries"][1]["id"].as_str().unwrap().to_owned();
     for command in [
+        &["fork", SESSION, "--at", &first],
         &["resume", SESSION, "--in", "pi"][..],
         &["resume", SESSION, "--in", "codex"],
         &["resume", SESSION, "--in", "gemini"],
@@ -61,7 +64,7 @@ fn what_nobody_continued_counts_nowhere() {
     for ((name, before), (_, after)) in before.iter().zip(told(&stage)) {
         assert_eq!(after, *before, "{name}");
     }
-    assert_eq!(stage.json(&["list", "--all"])["sessions"].as_array().unwrap().len(), 9);
+    assert_eq!(stage.json(&["list", "--all"])["sessions"].as_array().unwrap().len(), 10);
     // What clients write when they open one and close it again says nothing.
     for (client, line) in [
         (".claude", r#"{"type":"last-prompt","lastPrompt":"Done.","sessionId":"s"}"#),

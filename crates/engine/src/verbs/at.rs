@@ -9,7 +9,7 @@ use stemmata_model::{
     artifact_id,
 };
 use stemmata_runtimes::adapter::Shape;
-use stemmata_store::{ContentPart, NewCommit, NewContent, Write as StoreWrite};
+use stemmata_store::{ContentPart, Link, LinkKind, NewCommit, NewContent, Write as StoreWrite};
 
 use self::late_cut::LateLine;
 use crate::chain::path::entries_of;
@@ -280,7 +280,7 @@ impl Engine {
             ContentPart::Bytes(bytes) => !bytes.is_empty(),
             ContentPart::Slice { length, .. } => *length > 0,
         });
-        self.commit_batch(vec![
+        let mut batch = vec![
             StoreWrite::Content(NewContent::composed(artifact, parts)),
             StoreWrite::Commit(NewCommit {
                 core,
@@ -289,7 +289,17 @@ impl Engine {
                 counts: facts.counts,
             }),
             StoreWrite::Cover { commit: id },
-        ])?;
+        ];
+        // Behind a parent its siblings say where it is from; a root has none.
+        batch.extend(found.commit.core.parent.is_none().then(|| {
+            StoreWrite::Link(Link {
+                from: id,
+                kind: LinkKind::DerivedFrom,
+                to: found.commit.id,
+                entry: Some(found.entry.id.clone()),
+            })
+        }));
+        self.commit_batch(batch)?;
         self.keep_beginning((id, artifact), of, keep);
         Ok(id)
     }

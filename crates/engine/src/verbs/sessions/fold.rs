@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use stemmata_model::{Closure, CommitId};
-use stemmata_store::{Link, Session, SessionKey, SessionOrigin};
+use stemmata_store::{Link, LinkKind, Session, SessionKey, SessionOrigin};
 
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -102,7 +102,16 @@ impl Engine {
                         let all = self.store.children(parent, SIBLINGS_MAX)?;
                         beside.extend(all.into_iter().map(|child| child.id));
                     }
-                    None => beside.extend(self.roots_beside(commit.id)?),
+                    None => {
+                        beside.extend(self.roots_beside(commit.id)?);
+                        let links = self.store.links(commit.id, SIBLINGS_MAX)?.into_iter();
+                        let cut_from = links.filter(|link| {
+                            link.from == commit.id
+                                && link.kind == LinkKind::DerivedFrom
+                                && link.entry.is_some()
+                        });
+                        beside.extend(cut_from.map(|link| link.to));
+                    }
                 }
             }
             for id in beside {
