@@ -125,7 +125,8 @@ fn facts(app: &App, found: &Inventory) -> Result<String, CliError> {
 /// Returns three commands that can be run as they stand.
 fn next_steps(app: &App, found: &Inventory, newest: &[Session]) -> String {
     let mut steps: Vec<(String, &str)> = Vec::new();
-    match newest.first() {
+    let going_on = newest.iter().find(|session| App::is_continued(&session.client)).or(newest.first());
+    match going_on {
         None => steps.push(("stemma import".to_owned(), "read the sessions of this machine")),
         Some(first) => {
             steps.push((

@@ -147,12 +147,8 @@ impl Home {
 
     /// Captures what a command under `run` left. What never can be captured is set aside.
     fn take_up_stream(&self, engine: &Engine, path: PathBuf, tried: &mut usize) -> Option<NotTakenUp> {
-        let options = CaptureOptions {
-            trigger: Trigger::SessionEnd,
-            format: Streams::format_of(&path),
-            cwd: Streams::cwd_of(&path),
-            ..CaptureOptions::import()
-        };
+        let options = CaptureOptions { trigger: Trigger::SessionEnd, ..CaptureOptions::import() };
+        let options = Streams::capture_options(&path, options);
         let captured = engine.capture(&path, &options);
         // What is excluded costs nothing and stays: it must not stand in the way of the rest.
         *tried += usize::from(!matches!(captured, Err(EngineError::HeldBack { .. })));
