@@ -14,12 +14,12 @@ use stemmata_engine::clients::{self, Client};
 use stemmata_engine::prompt::retrieve::Embedder;
 pub(crate) use stemmata_engine::runtime_of;
 use stemmata_engine::{
-    Clock, EngineError, Home, HomeHints, HomeNote, HomeOptions, LedgerPlace, MachineFacts, OpenFor,
-    RandomIds, Settings, SystemClock, TakeUpLimits, TempFiles, TempFolder,
+    Clock, EngineError, Home, HomeHints, HomeNote, HomeOptions, LedgerPlace, MachineFacts, NotTakenUp,
+    OpenFor, RandomIds, Settings, SystemClock, TakeUpLimits, TempFiles, TempFolder,
 };
 use stemmata_llm::ModelEmbedder;
 use stemmata_model::{ThreadId, TicketId, Timestamp};
-use stemmata_service::{Host, Local, Machine, Process, open_for_hook, problem_of};
+use stemmata_service::{Host, Local, Machine, Process, alike, open_for_hook, problem_of};
 
 use crate::args::git::{Git, GitCommand};
 use crate::args::{Command, Global};
@@ -29,6 +29,7 @@ use crate::environment::{self, Environment, SESSION_VARIABLE};
 use crate::errors::{CliError, Exit};
 use crate::logging;
 use crate::model;
+use crate::output::size::plural;
 use crate::output::style::Style;
 use crate::output::time;
 use crate::output::{Console, Stream};
@@ -279,8 +280,12 @@ impl App {
 
     /// Captures what hooks and `run` left, and says what could not be captured.
     fn take_up(&self) -> Result<(), CliError> {
-        for trouble in self.home()?.take_up(TakeUpLimits::COMMAND)? {
-            self.console.warn(&trouble.to_string());
+        let all = self.home()?.take_up(TakeUpLimits::COMMAND)?;
+        let said = |one: &NotTakenUp| (one.path().display().to_string(), one.to_string());
+        for (trouble, others) in alike(&all, said) {
+            let more =
+                if others > 0 { format!(" ({} alike)", plural(others, "other file")) } else { String::new() };
+            self.console.warn(&format!("{trouble}{more}"));
         }
         Ok(())
     }

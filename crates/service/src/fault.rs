@@ -79,7 +79,11 @@ pub fn problem_of(error: &EngineError) -> Problem {
     let problem = match error {
         EngineError::Store(error) => return problem_of_store(error),
         EngineError::OpenStore { source, .. } => {
-            Problem { detail: error.to_string(), ..problem_of_store(source) }
+            let problem = problem_of_store(source);
+            // No command that opens it gets any further.
+            let is_lost = matches!(source, StoreError::NotAStore { .. } | StoreError::Backend { .. });
+            let lost = Code::DatabaseDamaged.row().hint.filter(|_| is_lost).map(str::to_owned);
+            Problem { detail: error.to_string(), hint: lost.or(problem.hint), ..problem }
         }
         EngineError::Io { path, source, .. } => of_io(error, path, source),
         EngineError::NotFound { what, text } => not_found(*what, text, error),
@@ -184,6 +188,7 @@ fn problem_of_store(error: &StoreError) -> Problem {
         StoreError::LedgerDamaged { path, .. } => say(Code::LedgerDamaged, error).with("path", path),
         StoreError::Sink(source) => say(of_kind(source), error),
         StoreError::Io { path, source, .. } => of_io(error, Path::new(path), source),
+        StoreError::DatabaseDamaged { .. } => say(Code::DatabaseDamaged, error),
         StoreError::Backend { .. } => say(Code::DatabaseFailed, error),
     };
     problem.because(causes(error))
@@ -427,6 +432,7 @@ mod tests {
             (StoreError::Full { operation: "write" }, 8),
             (StoreError::TooNew { found: 9, supported: 3 }, 9),
             (StoreError::NotAStore { path: text(), reason: text() }, 9),
+            (StoreError::DatabaseDamaged { operation: "read", source: text().into() }, 6),
             (StoreError::CursorMoved { path: text() }, 1),
             (StoreError::Network { path: text(), file_system: text(), mount: text() }, 5),
             (StoreError::Sink(io(io::ErrorKind::StorageFull)), 8),

@@ -3,6 +3,7 @@
 //! The only crate that knows both the engine's values and the wire types: `wire` turns the one into the other, `fault` does so
 //! with errors. Use cases stay the engine's.
 
+mod alike;
 mod digest;
 mod fault;
 mod file;
@@ -12,6 +13,7 @@ mod size;
 mod window;
 mod wire;
 
+pub use alike::alike;
 pub use fault::{causes, of_kind, problem_of, with_causes};
 pub use file::{FileBytes, change_alone, parse_have};
 pub use host::{

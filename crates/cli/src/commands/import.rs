@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use stemmata_api::v1::{self, Import as Imported, SessionsRequest};
 use stemmata_api::{Code, Control, Progress, Step, Unit};
 use stemmata_model::{NoteCode, Timestamp};
-use stemmata_service::{Host, ImportRequest, Reader};
+use stemmata_service::{Host, ImportRequest, Reader, alike};
 
 use crate::args::capture::Import;
 use crate::commands::{home, list, pack, status};
@@ -325,7 +325,10 @@ fn failures(app: &App, result: &Imported) -> Vec<String> {
     }
     let count = size::plural(result.failures.len(), "file");
     let mut lines = vec![format!("{} could not be imported:", Style::Error.paint(&count))];
-    for failure in result.failures.iter().take(LISTED_MAX) {
+    let kinds = alike(&result.failures, |failure| {
+        (failure.path.clone(), [&failure.error[..], &failure.causes.concat()].concat())
+    });
+    for (failure, others) in kinds.iter().take(LISTED_MAX) {
         // Errors about the file name it; errors about the store do not.
         if !failure.error.contains(&failure.path) {
             lines.push(format!("  {}", app.environment.shown(Path::new(&failure.path))));
@@ -334,8 +337,14 @@ fn failures(app: &App, result: &Imported) -> Vec<String> {
         lines.extend(failure.causes.iter().map(|cause| format!("    caused by: {cause}")));
         let hint = failure.hint.as_ref();
         lines.extend(hint.map(|hint| format!("    {}: {hint}", Style::Hint.paint("hint"))));
+        if *others > 0 {
+            lines.push(format!(
+                "    the same of {} (`--json` lists all)",
+                size::plural(*others, "other file")
+            ));
+        }
     }
-    lines.extend(more(result.failures.len()));
+    lines.extend(more(kinds.len()));
     lines
 }
 

@@ -50,6 +50,7 @@ mod streams;
 mod terminal;
 mod trust;
 mod watch;
+mod way_out;
 mod widths;
 mod window;
 mod window_summaries;

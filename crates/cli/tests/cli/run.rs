@@ -480,7 +480,9 @@ fn a_record_of_a_command_is_called_by_its_command_and_is_in_nobodys_way() {
     let stage = Stage::new();
     stage.run(&["run", "--", "echo", "hi"]).ok();
     stage.run(&["show", "@"]).code(3);
-    let session = stage.home.write_session(&ClaudeSession::new(3).turns(2).cwd(stage.home.project().to_str().unwrap()).build());
+    let session = stage
+        .home
+        .write_session(&ClaudeSession::new(3).turns(2).cwd(stage.home.project().to_str().unwrap()).build());
     stage.import(&session);
     let work = stage.run(&["show", "@"]).ok().text();
     let secret = format!("ghp_{}", "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8");

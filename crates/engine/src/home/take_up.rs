@@ -5,7 +5,7 @@
 use std::fmt;
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use stemmata_model::Trigger;
@@ -61,6 +61,17 @@ pub enum NotTakenUp {
         /// Why.
         reason: String,
     },
+}
+
+impl NotTakenUp {
+    /// Returns the file.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Transcript { path, .. } | Self::Stream { path, .. } | Self::SetAside { kept: path, .. } => {
+                path
+            }
+        }
+    }
 }
 
 impl fmt::Display for NotTakenUp {
