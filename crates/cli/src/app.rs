@@ -100,6 +100,9 @@ fn ended(app: &App, command: &str, result: &Result<Exit, CliError>) -> Exit {
     match result {
         Err(error) if !error.is_closed_pipe() => {
             let mut problem = error.problem();
+            if let Some(hint) = commands::bundle::hint_of_file(app, &problem) {
+                problem.hint = Some(hint);
+            }
             if problem.is(Code::BadRequest) {
                 problem.hint = Some(format!("`stemma {command} --help` shows what it takes"));
             }

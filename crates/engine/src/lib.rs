@@ -37,8 +37,8 @@ mod worktree;
 
 pub use bundle::{
     BUNDLE_COMMITS_MAX, BUNDLE_CONTENT_BYTES_MAX, BundleError, BundleExported, BundleImportOptions,
-    BundleImported, BundleLimits, BundleSelection, BundleSource, BundleSummary, HAVE_COMMITS_MAX, parse_have,
-    render_have,
+    BundleImported, BundleLimits, BundleSelection, BundleSource, BundleSummary, HAVE_COMMITS_MAX, is_bundle,
+    parse_have, render_have,
 };
 pub use capture::captured::{Captured, UnreadRecords};
 pub use capture::database::{database_of_log, is_database};

@@ -123,7 +123,11 @@ pub fn problem_of(error: &EngineError) -> Problem {
             };
             say(code, error).with("path", path.display())
         }
-        EngineError::NotATranscript { path, .. } => at(Code::NotATranscript, error, path),
+        EngineError::NotATranscript { path, is_bundle, .. } => {
+            let problem = at(Code::NotATranscript, error, path);
+            let bundle = is_bundle.then(|| format!("`stemma bundle import {}` imports it", path.display()));
+            Problem { hint: bundle.or(problem.hint), ..problem }
+        }
         EngineError::UnknownSchema { path, .. } => at(Code::UnknownSchema, error, path),
         EngineError::LineTooLong { path, .. } => at(Code::LineTooLong, error, path),
         EngineError::DocumentTooLong { path, .. } => at(Code::DocumentTooLong, error, path),
@@ -383,7 +387,7 @@ mod tests {
             (file(io::ErrorKind::StorageFull), 8),
             (file(io::ErrorKind::QuotaExceeded), 8),
             (EngineError::Ambiguous { text: text(), candidates: Vec::new() }, 4),
-            (EngineError::NotATranscript { path: path(), reason: text() }, 1),
+            (EngineError::NotATranscript { path: path(), reason: text(), is_bundle: true }, 1),
             (EngineError::UnknownSchema { path: path(), sessions: Some(2), reason: text() }, 9),
             (EngineError::Busy { path: path(), reason: text() }, 7),
             (EngineError::Shrank { path: path(), expected: 2, found: 1 }, 1),

@@ -28,6 +28,6 @@ pub use host::{
 pub use local::{Local, MakeSummarizer};
 pub use size::{bytes, scaled};
 pub use stemmata_engine::prompt::strategy::nearest;
-pub use stemmata_engine::{TempFiles, clients, render_have};
+pub use stemmata_engine::{TempFiles, clients, is_bundle, render_have};
 pub use stemmata_store::read_bounded;
 pub use window::{check_window, window_limits};

@@ -360,7 +360,7 @@ codes! {
 
     // Bundles
     NotABundle "not_a_bundle" BadInput "not a bundle"
-        => "`stemma bundle export` writes bundles; transcripts go to `stemma import`";
+        => "`stemma bundle export` writes bundles, `stemma import FILE` imports transcripts";
     BundleTooNew "bundle_too_new" Incompatible "the bundle was written by a newer version"
         => "update `stemma`; nothing was stored";
     BundleCut "bundle_cut" Corrupt "the bundle is incomplete" => FETCH_AGAIN;

@@ -12,7 +12,7 @@ use stemmata_model::{NoteCode, Timestamp};
 use stemmata_service::{Host, ImportRequest, Reader, alike};
 
 use crate::args::capture::Import;
-use crate::commands::{home, list, pack, status};
+use crate::commands::{bundle, home, list, pack, status};
 use crate::errors::{CliError, Exit};
 use crate::output::size::{self, many};
 use crate::output::style::Style;
@@ -42,6 +42,11 @@ pub(super) fn quietly(app: &App, args: &Import) -> Result<Exit, CliError> {
 }
 
 fn imported(app: &App, args: &Import, tells: bool) -> Result<Exit, CliError> {
+    if let [path] = args.paths.as_slice()
+        && bundle::is_one(path)
+    {
+        return bundle::import_file(app, path);
+    }
     let host = app.host()?;
     let paths = paths(app, host, args)?;
     if paths.is_empty() && !app.console.json {

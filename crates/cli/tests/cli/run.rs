@@ -500,10 +500,10 @@ fn a_record_of_a_command_is_called_by_its_command_and_is_in_nobodys_way() {
     assert_eq!(stage.run(&["status", "--json"]).ok().json()["only_here_sessions"], 0);
     assert!(!stage.run(&["recover"]).ok().text().contains("echo"));
     for (command, shown) in [("fork", false), ("resume", false), ("show", true)] {
-        let said = stage.run(&[command]).code(1).text();
+        let said = stage.run(&[command]).code(2).text();
         assert_eq!(said.contains("echo hi"), shown, "{said}");
     }
-    assert!(stage.run(&["fork", "--in", "codex"]).code(1).text().contains("echo hi"));
+    assert!(stage.run(&["fork", "--in", "codex"]).code(2).text().contains("echo hi"));
     let home = stage.run(&[] as &[&str]).ok().text();
     assert!(home.contains("echo hi") && !home.contains("--in"), "{home}");
 }

@@ -183,7 +183,7 @@ fn the_same_trouble_of_many_files_is_said_once() {
     }
     stage.run(&["status"]).ok();
     std::fs::write(stage.home.stemmata_home().join("secrets.toml"), "rules = 7\n").unwrap();
-    let said = stage.run(&["import"]).code(1).text();
+    let said = stage.run(&["import"]).code(5).text();
     assert!(
         said.contains("4 files could not be imported:") && said.contains("the same of 3 other files"),
         "{said}"

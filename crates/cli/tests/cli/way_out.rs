@@ -128,7 +128,7 @@ fn copy(from: &Path, to: &Path) {
         if entry.path().is_dir() {
             copy(&entry.path(), &to)
         } else {
-            drop(std::fs::copy(entry.path(), &to).unwrap())
+            let _bytes = std::fs::copy(entry.path(), &to).unwrap();
         }
     }
 }
