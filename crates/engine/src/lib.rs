@@ -165,6 +165,7 @@ pub use verbs::recover::{BetterState, JudgedBy, RecoveredCopy, TranscriptState};
 pub use verbs::scan::files::{FileSecret, ScannedFiles};
 pub use verbs::scan::{FoundIn, Holder, ScanPlace, ScanTarget, Scanned, SecretFound, UnreadLedger};
 pub use verbs::scrub::{ScrubPlan, ScrubReport, ScrubTarget};
+pub use verbs::sessions::figures::SessionFigures;
 pub use verbs::sessions::stats::{Stats, StatsBy, StatsQuery, StatsRow};
 pub use verbs::sessions::totals::SessionTotals;
 pub use verbs::sessions::{SessionCounts, SessionOnly, SessionQuery, SessionRow, SessionRows, turns_of};

@@ -140,7 +140,7 @@ fn missing(app: &App, command: &str, offers: fn(&Session) -> bool) -> Result<Cho
         return Err(usage());
     }
     let here = Some(app.environment.current_dir.to_string_lossy().into_owned());
-    let all = SessionsRequest { folded: true, ..SessionsRequest::all() };
+    let all = SessionsRequest { folded: true, figures: true, ..SessionsRequest::all() };
     for project in [here, None] {
         let mut page = list::sessions(app, &SessionsRequest { project, ..all.clone() }, LOOKED_AT)?;
         page.sessions.retain(offers);

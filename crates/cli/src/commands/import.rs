@@ -365,7 +365,7 @@ fn next_step(app: &App, paths: &[PathBuf], result: &Imported) -> Result<(), CliE
         if app.console.quiet {
             return Ok(());
         }
-        let request = SessionsRequest { folded: true, ..SessionsRequest::all() };
+        let request = SessionsRequest { folded: true, figures: true, ..SessionsRequest::all() };
         let newest = list::sessions(app, &request, NEWEST_SHOWN)?.sessions;
         let held = home::after_import(app)?;
         app.console.text(&format!(

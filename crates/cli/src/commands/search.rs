@@ -124,6 +124,7 @@ pub(crate) fn show(app: &App, reference: String, entry: Option<String>) -> Resul
         entry,
         around,
         full: false,
+        verbose: false,
         prompts: false,
         meta: false,
         entries: false,
