@@ -27,7 +27,7 @@ use crate::commands::run;
 use crate::config::{self, Config};
 use crate::environment::{self, Environment, SESSION_VARIABLE};
 use crate::errors::{CliError, Exit};
-use crate::logging;
+use crate::logging::{self, LogTrouble};
 use crate::model;
 use crate::output::size::plural;
 use crate::output::style::Style;
@@ -67,6 +67,8 @@ pub(crate) struct App {
     zone: OnceCell<jiff::tz::TimeZone>,
     /// Whether the user was told that a transcript was cut.
     has_said_cut: Cell<bool>,
+    /// Why nothing is logged.
+    pub(crate) log_trouble: OnceCell<String>,
 }
 
 /// A clock that stands still, for tests.
@@ -133,6 +135,7 @@ impl App {
             host: OnceCell::new(),
             opened: OnceCell::new(),
             has_said_cut: Cell::new(false),
+            log_trouble: OnceCell::new(),
             zone: OnceCell::new(),
         })
     }
@@ -189,8 +192,17 @@ impl App {
         let home = self.open_home(&root)?;
         let filter = self.environment.text("STEMMATA_LOG");
         let started = logging::start(&home.logs_dir(), filter.as_deref());
-        if let (Err(reason), OpenFor::Command) = (started, &self.open_for) {
-            self.console.warn(&reason);
+        match started {
+            Ok(()) => {}
+            // Whoever reads a store that cannot be written would be told with each command; `status` says it.
+            Err(LogTrouble::Unwritable(reason)) if filter.is_none() => {
+                self.log_trouble.get_or_init(|| reason);
+            }
+            Err(LogTrouble::Unwritable(reason) | LogTrouble::Filter(reason)) => {
+                if matches!(self.open_for, OpenFor::Command) {
+                    self.console.warn(&reason);
+                }
+            }
         }
         Ok(self.home.get_or_init(|| Arc::new(home)))
     }
