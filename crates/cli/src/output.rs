@@ -144,7 +144,8 @@ impl Console {
     /// Asks something on standard error; the answer is typed behind it.
     pub(crate) fn ask(&self, question: &str) -> Result<(), CliError> {
         let mut stderr = std::io::stderr().lock();
-        let text = screen::finish(question, self.err.color);
+        // What may be answered stays in one piece.
+        let text = wrap::words(&screen::finish(question, self.err.color), self.width);
         stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush()).map_err(CliError::Output)
     }
 

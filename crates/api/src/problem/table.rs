@@ -297,7 +297,8 @@ codes! {
     StrategyBad "strategy_bad" BadInput "the strategy cannot be used" => "`stemma strategy check FILE` says everything that is wrong with it";
     StrategyNotFound "strategy_not_found" NotFound "no such strategy" => "`stemma strategy list` lists the built-in ones";
     ContextNotKept "context_not_kept" NotFound "no prompt of the session was kept"
-        => "`stemma turn begin` with a prompt keeps it; `stemma context debug --strategy NAME` makes one and explains it";
+        => "`stemma turn begin` with a prompt keeps it, and `forget` and `scrub` drop the kept prompts of all sessions; \
+            `stemma context debug --strategy NAME` makes one and explains it";
     ProfileBad "profile_bad" BadInput "the profile cannot be used"
         => "a profile is TOML or JSON with a `role`, such as `role = \"worker\"`";
     ModelUnknown "model_unknown" Usage "unknown model: its token counter is not known"
