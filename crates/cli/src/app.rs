@@ -37,8 +37,11 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
     let name = matches.as_ref().ok().and_then(|matches| Some(matches.subcommand_name()?.to_owned()));
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        // Nor because it was called as another version of this program wants it.
-        Err(_) if arguments.get(1).is_some_and(|word| word == "hook") => {
+        // Nor because it was called as another version of this program wants it; help is for a person.
+        Err(error)
+            if error.kind() != ErrorKind::DisplayHelp
+                && arguments.get(1).is_some_and(|word| word == "hook") =>
+        {
             return commands::hook::pass_over(environment);
         }
         Err(_) if matches!(arguments.get(1..), Some([help, all]) if help == "help" && all == "--all") => {
@@ -74,6 +77,15 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
     exit
 }
 
+/// What the standard library says of a text that is no number, and the same for people.
+const NO_NUMBER: [(&str, &str); 5] = [
+    ("invalid digit found in string", "it is not a whole number"),
+    ("cannot parse integer from empty string", "it is not a whole number"),
+    ("number too large to fit in target type", "it is too large"),
+    ("number too small to fit in target type", "it is too small"),
+    ("invalid float literal", "it is not a number"),
+];
+
 /// The command that runs where none is named.
 const HOME: &str = "home";
 
@@ -100,6 +112,9 @@ fn ended(app: &App, command: &str, result: &Result<Exit, CliError>) -> Exit {
     match result {
         Err(error) if !error.is_closed_pipe() => {
             let mut problem = error.problem();
+            if let Some(hint) = commands::bundle::hint_of_file(app, &problem) {
+                problem.hint = Some(hint);
+            }
             if problem.is(Code::BadRequest) {
                 problem.hint = Some(format!("`stemma {command} --help` shows what it takes"));
             }
@@ -261,6 +276,9 @@ fn usage(error: &clap::Error, arguments: &[OsString], environment: &Environment)
             let color = Config::load(environment)
                 .is_ok_and(|config| takes_color(environment, &config, environment.stderr_is_terminal));
             let mut text = error.render().to_string().replacen("error", &Style::Error.paint("error"), 1);
+            for (meant_for_programmers, plain) in NO_NUMBER {
+                text = text.replace(meant_for_programmers, plain);
+            }
             if let Some(advice) = advice(error, arguments) {
                 // What the parser proposes is a guess by letters.
                 let mut kept: Vec<&str> =

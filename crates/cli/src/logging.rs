@@ -19,10 +19,20 @@ const FILES_MAX: u32 = 5;
 /// What is logged unless `STEMMATA_LOG` says otherwise.
 const FILTER_DEFAULT: &str = "info";
 
+/// What is wrong with the log.
+#[derive(Debug)]
+pub(crate) enum LogTrouble {
+    /// It cannot be written, as in a store that is read-only.
+    Unwritable(String),
+    /// `STEMMATA_LOG` is not understood.
+    Filter(String),
+}
+
 /// Starts logging into a folder. A log that cannot be opened is no reason to do nothing, so it is only reported.
-pub(crate) fn start(folder: &Path, filter: Option<&str>) -> Result<(), String> {
-    let log = RotatingLog::open(folder.to_owned())
-        .map_err(|error| format!("nothing is logged: {} cannot be written ({error})", folder.display()))?;
+pub(crate) fn start(folder: &Path, filter: Option<&str>) -> Result<(), LogTrouble> {
+    let log = RotatingLog::open(folder.to_owned()).map_err(|error| {
+        LogTrouble::Unwritable(format!("nothing is logged: {} cannot be written ({error})", folder.display()))
+    })?;
     let parsed = EnvFilter::try_new(filter.unwrap_or(FILTER_DEFAULT));
     let wrong = parsed
         .as_ref()
@@ -38,7 +48,7 @@ pub(crate) fn start(folder: &Path, filter: Option<&str>) -> Result<(), String> {
         .finish();
     // Fails only where a test in this process was first.
     let _set = tracing::subscriber::set_global_default(subscriber);
-    wrong.map_or(Ok(()), Err)
+    wrong.map_or(Ok(()), |wrong| Err(LogTrouble::Filter(wrong)))
 }
 
 /// A file that is put aside when it is full.

@@ -16,6 +16,7 @@ pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod time;
 pub(crate) mod turns;
+mod wrap;
 
 /// Appends formatted text to a `String`.
 macro_rules! put {
@@ -117,11 +118,19 @@ impl Console {
 
     /// Prints text that may be longer than the terminal is high; a single line needs no pager.
     pub(crate) fn long_text(&self, text: &str) -> Result<(), CliError> {
+        if !self.out.is_terminal || self.json {
+            return self.text(text);
+        }
+        let shown = wrap::words(&screen::finish(text, self.out.color), self.width);
+        let printed = || {
+            let mut out = io::stdout().lock();
+            out.write_all(shown.as_bytes()).and_then(|()| out.flush()).map_err(CliError::Output)
+        };
         match &self.pager {
-            Some(command) if self.out.is_terminal && !self.json && text.lines().nth(1).is_some() => {
-                pager::show(command, &screen::finish(text, self.out.color)).or_else(|_| self.text(text))
+            Some(command) if text.lines().nth(1).is_some() => {
+                pager::show(command, &shown).or_else(|_| printed())
             }
-            _ => self.text(text),
+            _ => printed(),
         }
     }
 
@@ -135,7 +144,8 @@ impl Console {
     /// Asks something on standard error; the answer is typed behind it.
     pub(crate) fn ask(&self, question: &str) -> Result<(), CliError> {
         let mut stderr = std::io::stderr().lock();
-        let text = screen::finish(question, self.err.color);
+        // What may be answered stays in one piece.
+        let text = wrap::words(&screen::finish(question, self.err.color), self.width);
         stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush()).map_err(CliError::Output)
     }
 

@@ -14,12 +14,12 @@ use stemmata_engine::clients::{self, Client};
 use stemmata_engine::prompt::retrieve::Embedder;
 pub(crate) use stemmata_engine::runtime_of;
 use stemmata_engine::{
-    Clock, EngineError, Home, HomeHints, HomeNote, HomeOptions, LedgerPlace, MachineFacts, OpenFor,
-    RandomIds, Settings, SystemClock, TakeUpLimits, TempFiles, TempFolder,
+    Clock, EngineError, Home, HomeHints, HomeNote, HomeOptions, LedgerPlace, MachineFacts, NotTakenUp,
+    OpenFor, RandomIds, Settings, SystemClock, TakeUpLimits, TempFiles, TempFolder,
 };
 use stemmata_llm::ModelEmbedder;
 use stemmata_model::{ThreadId, TicketId, Timestamp};
-use stemmata_service::{Host, Local, Machine, Process, open_for_hook, problem_of};
+use stemmata_service::{Host, Local, Machine, Process, alike, open_for_hook, problem_of};
 
 use crate::args::git::{Git, GitCommand};
 use crate::args::{Command, Global};
@@ -27,8 +27,9 @@ use crate::commands::run;
 use crate::config::{self, Config};
 use crate::environment::{self, Environment, SESSION_VARIABLE};
 use crate::errors::{CliError, Exit};
-use crate::logging;
+use crate::logging::{self, LogTrouble};
 use crate::model;
+use crate::output::size::plural;
 use crate::output::style::Style;
 use crate::output::time;
 use crate::output::{Console, Stream};
@@ -66,6 +67,8 @@ pub(crate) struct App {
     zone: OnceCell<jiff::tz::TimeZone>,
     /// Whether the user was told that a transcript was cut.
     has_said_cut: Cell<bool>,
+    /// Why nothing is logged.
+    pub(crate) log_trouble: OnceCell<String>,
 }
 
 /// A clock that stands still, for tests.
@@ -132,6 +135,7 @@ impl App {
             host: OnceCell::new(),
             opened: OnceCell::new(),
             has_said_cut: Cell::new(false),
+            log_trouble: OnceCell::new(),
             zone: OnceCell::new(),
         })
     }
@@ -188,8 +192,17 @@ impl App {
         let home = self.open_home(&root)?;
         let filter = self.environment.text("STEMMATA_LOG");
         let started = logging::start(&home.logs_dir(), filter.as_deref());
-        if let (Err(reason), OpenFor::Command) = (started, &self.open_for) {
-            self.console.warn(&reason);
+        match started {
+            Ok(()) => {}
+            // Whoever reads a store that cannot be written would be told with each command; `status` says it.
+            Err(LogTrouble::Unwritable(reason)) if filter.is_none() => {
+                self.log_trouble.get_or_init(|| reason);
+            }
+            Err(LogTrouble::Unwritable(reason) | LogTrouble::Filter(reason)) => {
+                if matches!(self.open_for, OpenFor::Command) {
+                    self.console.warn(&reason);
+                }
+            }
         }
         Ok(self.home.get_or_init(|| Arc::new(home)))
     }
@@ -279,8 +292,12 @@ impl App {
 
     /// Captures what hooks and `run` left, and says what could not be captured.
     fn take_up(&self) -> Result<(), CliError> {
-        for trouble in self.home()?.take_up(TakeUpLimits::COMMAND)? {
-            self.console.warn(&trouble.to_string());
+        let all = self.home()?.take_up(TakeUpLimits::COMMAND)?;
+        let said = |one: &NotTakenUp| (one.path().display().to_string(), one.to_string());
+        for (trouble, others) in alike(&all, said) {
+            let more =
+                if others > 0 { format!(" ({} alike)", plural(others, "other file")) } else { String::new() };
+            self.console.warn(&format!("{trouble}{more}"));
         }
         Ok(())
     }

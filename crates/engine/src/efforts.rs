@@ -1,5 +1,5 @@
-//! What `stats` read of sessions, kept in the cache so that no transcript is read twice. Not what is made of it, which is
-//! `verbs::sessions::stats`'s.
+//! What `stats` and `list` read of sessions, kept in the cache so that no transcript is read twice. Not what is made of it, which
+//! is that of `verbs::sessions::stats` and `figures`.
 //!
 //! Numbers and names of models only. Derived: without the file, transcripts are read again. A session is known by its newest
 //! commit, so what is kept of one that went on or was forgotten is dropped at the next writing; forgetting deletes the file.
@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use stemmata_model::{CommitId, Note, NoteCode};
-use stemmata_prompt::story::{Effort, EffortKey, ReportedTokens};
+use stemmata_prompt::story::{Effort, EffortKey, ReportedTokens, TurnOutcome};
 use stemmata_store::{read_bounded, write_file};
 
 use crate::calibration::hex;
+use crate::verbs::sessions::figures::SessionFigures;
 
 /// Rows of all sessions at most: some ten thousand long sessions.
 const ROWS_MAX: usize = 500_000;
@@ -23,6 +24,9 @@ const MODEL_BYTES_MAX: usize = 128;
 
 /// Bytes of the file at most: more than that many rows take.
 const FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// Chains whose figures are kept at most; beyond that all are read again.
+const CHAINS_MAX: usize = 20_000;
 
 /// What was done in a part of a chain.
 pub(crate) type Efforts = BTreeMap<EffortKey, Effort>;
@@ -44,6 +48,13 @@ type RowV1 = (Option<i64>, Option<usize>, i64, Option<TokensV1>);
 
 /// Input, output, read from the cache and written to it; whether the output is only a part.
 type TokensV1 = (u64, u64, u64, u64, bool);
+
+/// The file of figures, version 1: tip, prompts, active microseconds, outcome.
+#[derive(Debug, Serialize, Deserialize)]
+struct FiguresV1 {
+    store: String,
+    chains: Vec<(String, u64, i64, Option<String>)>,
+}
 
 /// Where an engine keeps what was read; engines without a place keep nothing.
 #[derive(Debug, Default)]
@@ -78,12 +89,58 @@ impl EffortSlot {
         Some(Note::new(NoteCode::Degraded, message))
     }
 
+    fn figures_path(&self) -> Option<PathBuf> {
+        Some(self.path.as_deref()?.with_file_name("list-v1.json"))
+    }
+
+    /// Returns the figures of chains by their tips, as [`EffortSlot::load`] returns efforts.
+    pub(crate) fn load_figures(&self, store_id: [u8; 16]) -> HashMap<CommitId, SessionFigures> {
+        let bytes = self.figures_path().map(|path| read_bounded(&path, FILE_BYTES_MAX + 1));
+        let Some(Ok(Some(bytes))) = bytes else { return HashMap::new() };
+        let file: Option<FiguresV1> = serde_json::from_slice(&bytes).ok();
+        let Some(file) = file.filter(|file| file.store == reader(store_id)) else { return HashMap::new() };
+        let of = |(tip, prompts, active_micros, outcome): (String, u64, i64, Option<String>)| {
+            let outcome = outcome.map(|name| TurnOutcome::ALL.into_iter().find(|one| one.as_str() == name));
+            let figures = SessionFigures { prompts, active_micros, outcome: outcome.flatten() };
+            Some((tip.parse().ok()?, figures))
+        };
+        file.chains.into_iter().filter_map(of).collect()
+    }
+
+    /// Keeps the figures of chains. Where they cannot be kept, the next listing reads again what this one did.
+    pub(crate) fn keep_figures(&self, store_id: [u8; 16], figures: &HashMap<CommitId, SessionFigures>) {
+        let Some(path) = self.figures_path() else { return };
+        let mut chains: Vec<_> = figures
+            .iter()
+            .map(|(tip, of)| {
+                (
+                    tip.to_string(),
+                    of.prompts,
+                    of.active_micros,
+                    of.outcome.map(|outcome| outcome.as_str().to_owned()),
+                )
+            })
+            .collect();
+        if chains.len() > CHAINS_MAX {
+            chains.clear();
+        }
+        chains.sort_unstable();
+        let written =
+            serde_json::to_vec(&FiguresV1 { store: reader(store_id), chains }).map_err(io::Error::from);
+        if let Err(error) = written.and_then(|bytes| write_file(&path, &bytes)) {
+            tracing::debug!(%error, "the figures of a listing are not kept");
+        }
+    }
+
     /// Removes what was kept.
     pub(crate) fn forget(&self) -> io::Result<()> {
-        match self.path.as_deref().map(std::fs::remove_file) {
-            Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            Some(_) | None => Ok(()),
+        for path in self.path.iter().chain(&self.figures_path()) {
+            match std::fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
         }
+        Ok(())
     }
 }
 
@@ -168,9 +225,14 @@ mod tests {
         wanted.retain(|(_, base), _| base.is_some());
         assert_eq!(slot.load(STORE), wanted);
         assert!(slot.load([8; 16]).is_empty(), "another store's figures are not ours");
+        let figures =
+            SessionFigures { prompts: 3, active_micros: 5, outcome: Some(TurnOutcome::TestsPassed) };
+        let figures = HashMap::from([(CommitId::from_bytes([1; 16]), figures)]);
+        slot.keep_figures(STORE, &figures);
+        assert_eq!((slot.load_figures(STORE), slot.load_figures([8; 16])), (figures, HashMap::new()));
         slot.forget().unwrap();
         slot.forget().unwrap();
-        assert!(slot.load(STORE).is_empty());
+        assert!(slot.load(STORE).is_empty() && slot.load_figures(STORE).is_empty());
     }
 
     #[test]

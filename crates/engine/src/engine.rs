@@ -182,7 +182,7 @@ impl Engine {
 }
 
 /// Returns the formats that this version knows, for messages.
-pub(crate) fn known_formats() -> String {
+fn known_formats() -> String {
     let names: Vec<String> =
         registry::adapters().iter().map(|adapter| format!("`{}`", adapter.format())).collect();
     names.join(", ")

@@ -102,6 +102,8 @@ pub enum EngineError {
         path: PathBuf,
         /// What was found instead.
         reason: String,
+        /// Whether that is a bundle.
+        is_bundle: bool,
     },
     /// A client's database, or some of its sessions, is of a version that is not read.
     #[error("{}: {} not read: {reason}", path.display(), unseen(*sessions))]

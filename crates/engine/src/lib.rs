@@ -37,8 +37,8 @@ mod worktree;
 
 pub use bundle::{
     BUNDLE_COMMITS_MAX, BUNDLE_CONTENT_BYTES_MAX, BundleError, BundleExported, BundleImportOptions,
-    BundleImported, BundleLimits, BundleSelection, BundleSource, BundleSummary, HAVE_COMMITS_MAX, parse_have,
-    render_have,
+    BundleImported, BundleLimits, BundleSelection, BundleSource, BundleSummary, HAVE_COMMITS_MAX, is_bundle,
+    parse_have, render_have,
 };
 pub use capture::captured::{Captured, UnreadRecords};
 pub use capture::database::{database_of_log, is_database};
@@ -166,6 +166,7 @@ pub use verbs::recover::{BetterState, JudgedBy, RecoveredCopy, TranscriptState};
 pub use verbs::scan::files::{FileSecret, ScannedFiles};
 pub use verbs::scan::{FoundIn, Holder, ScanPlace, ScanTarget, Scanned, SecretFound, UnreadLedger};
 pub use verbs::scrub::{ScrubPlan, ScrubReport, ScrubTarget};
+pub use verbs::sessions::figures::SessionFigures;
 pub use verbs::sessions::stats::{Stats, StatsBy, StatsQuery, StatsRow};
 pub use verbs::sessions::totals::SessionTotals;
 pub use verbs::sessions::{SessionCounts, SessionOnly, SessionQuery, SessionRow, SessionRows, turns_of};

@@ -343,7 +343,16 @@ impl Reader<'_> {
 
 /// Says whether a switch is on.
 pub fn is_on(text: &str) -> bool {
-    matches!(text, "1" | "true")
+    switch(text) == Some(true)
+}
+
+/// Reads a switch: `on` or `off`, as people and other programs write it.
+fn switch(text: &str) -> Option<bool> {
+    match text {
+        "on" | "true" | "yes" | "1" => Some(true),
+        "off" | "false" | "no" | "0" => Some(false),
+        _ => None,
+    }
 }
 
 fn integrity(read: &Reader<'_>) -> Result<IntegrityMode, SettingError> {

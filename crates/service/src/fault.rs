@@ -79,7 +79,11 @@ pub fn problem_of(error: &EngineError) -> Problem {
     let problem = match error {
         EngineError::Store(error) => return problem_of_store(error),
         EngineError::OpenStore { source, .. } => {
-            Problem { detail: error.to_string(), ..problem_of_store(source) }
+            let problem = problem_of_store(source);
+            // No command that opens it gets any further.
+            let is_lost = matches!(source, StoreError::NotAStore { .. } | StoreError::Backend { .. });
+            let lost = Code::DatabaseDamaged.row().hint.filter(|_| is_lost).map(str::to_owned);
+            Problem { detail: error.to_string(), hint: lost.or(problem.hint), ..problem }
         }
         EngineError::Io { path, source, .. } => of_io(error, path, source),
         EngineError::NotFound { what, text } => not_found(*what, text, error),
@@ -119,7 +123,11 @@ pub fn problem_of(error: &EngineError) -> Problem {
             };
             say(code, error).with("path", path.display())
         }
-        EngineError::NotATranscript { path, .. } => at(Code::NotATranscript, error, path),
+        EngineError::NotATranscript { path, is_bundle, .. } => {
+            let problem = at(Code::NotATranscript, error, path);
+            let bundle = is_bundle.then(|| format!("`stemma bundle import {}` imports it", path.display()));
+            Problem { hint: bundle.or(problem.hint), ..problem }
+        }
         EngineError::UnknownSchema { path, .. } => at(Code::UnknownSchema, error, path),
         EngineError::LineTooLong { path, .. } => at(Code::LineTooLong, error, path),
         EngineError::DocumentTooLong { path, .. } => at(Code::DocumentTooLong, error, path),
@@ -186,6 +194,7 @@ fn problem_of_store(error: &StoreError) -> Problem {
         StoreError::LedgerDamaged { path, .. } => say(Code::LedgerDamaged, error).with("path", path),
         StoreError::Sink(source) => say(of_kind(source), error),
         StoreError::Io { path, source, .. } => of_io(error, Path::new(path), source),
+        StoreError::DatabaseDamaged { .. } => say(Code::DatabaseDamaged, error),
         StoreError::Backend { .. } => say(Code::DatabaseFailed, error),
     };
     problem.because(causes(error))
@@ -380,7 +389,7 @@ mod tests {
             (file(io::ErrorKind::StorageFull), 8),
             (file(io::ErrorKind::QuotaExceeded), 8),
             (EngineError::Ambiguous { text: text(), candidates: Vec::new() }, 4),
-            (EngineError::NotATranscript { path: path(), reason: text() }, 1),
+            (EngineError::NotATranscript { path: path(), reason: text(), is_bundle: true }, 1),
             (EngineError::UnknownSchema { path: path(), sessions: Some(2), reason: text() }, 9),
             (EngineError::Busy { path: path(), reason: text() }, 7),
             (EngineError::Shrank { path: path(), expected: 2, found: 1 }, 1),
@@ -429,6 +438,7 @@ mod tests {
             (StoreError::Full { operation: "write" }, 8),
             (StoreError::TooNew { found: 9, supported: 3 }, 9),
             (StoreError::NotAStore { path: text(), reason: text() }, 9),
+            (StoreError::DatabaseDamaged { operation: "read", source: text().into() }, 6),
             (StoreError::CursorMoved { path: text() }, 1),
             (StoreError::TipMoved { path: text() }, 1),
             (StoreError::Network { path: text(), file_system: text(), mount: text() }, 5),

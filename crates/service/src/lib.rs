@@ -3,6 +3,7 @@
 //! The only crate that knows both the engine's values and the wire types: `wire` turns the one into the other, `fault` does so
 //! with errors. Use cases stay the engine's.
 
+mod alike;
 mod digest;
 mod fault;
 mod file;
@@ -12,6 +13,7 @@ mod size;
 mod window;
 mod wire;
 
+pub use alike::alike;
 pub use fault::{causes, of_kind, problem_of, with_causes};
 pub use file::{FileBytes, change_alone, parse_have};
 pub use host::{
@@ -26,6 +28,6 @@ pub use host::{
 pub use local::{Local, MakeSummarizer};
 pub use size::{bytes, scaled};
 pub use stemmata_engine::prompt::strategy::nearest;
-pub use stemmata_engine::{TempFiles, clients, render_have};
+pub use stemmata_engine::{TempFiles, clients, is_bundle, render_have};
 pub use stemmata_store::read_bounded;
 pub use window::{check_window, window_limits};

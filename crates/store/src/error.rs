@@ -236,6 +236,15 @@ pub enum StoreError {
         #[source]
         source: std::io::Error,
     },
+    /// Pages of the database are not what was written.
+    #[error("the database of the store is damaged ({operation})")]
+    DatabaseDamaged {
+        /// What was being done.
+        operation: &'static str,
+        /// What it said.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The database said something else.
     #[error("the database failed ({operation})")]
     Backend {
@@ -290,9 +299,10 @@ impl StoreError {
             | Self::Bound { .. }
             | Self::Empty { .. } => StoreErrorKind::Rejected,
             Self::Refused { .. } | Self::Network { .. } => StoreErrorKind::Refused,
-            Self::Corrupt { .. } | Self::Damaged { .. } | Self::LedgerDamaged { .. } => {
-                StoreErrorKind::Corrupt
-            }
+            Self::Corrupt { .. }
+            | Self::Damaged { .. }
+            | Self::DatabaseDamaged { .. }
+            | Self::LedgerDamaged { .. } => StoreErrorKind::Corrupt,
             Self::Locked { .. } | Self::InUse { .. } | Self::Unclean { .. } => StoreErrorKind::Locked,
             Self::Full { .. } | Self::NoRoom { .. } => StoreErrorKind::Full,
             Self::TooNew { .. } | Self::NeedsMigration { .. } | Self::NotAStore { .. } => {

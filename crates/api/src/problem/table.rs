@@ -50,6 +50,8 @@ const LEDGERS: &str = "`stemma ledger list` lists all ledgers";
 const MIGHT_BE_DAMAGED: &str = "`stemma verify` lists everything that is damaged; importing the same transcripts into a new \
      `STEMMATA_HOME` gives the same commits";
 const REPAIR: &str = "`stemma verify --repair --from BACKUP` repairs a store from a sound copy";
+const RESTORE: &str = "`stemma restore BACKUP` puts a backup in the place of the store; without one, move the folder `store` of the \
+     data directory away, and `stemma import` reads all transcripts again";
 const GONE_ON_PURPOSE: &str = "it was forgotten on purpose; `stemma show REF` says what is left of a commit";
 const BAD_RULE: &str =
     "repair the rule; until then only the fact that a session exists is stored, none of its content";
@@ -299,7 +301,8 @@ codes! {
     StrategyBad "strategy_bad" BadInput "the strategy cannot be used" => "`stemma strategy check FILE` says everything that is wrong with it";
     StrategyNotFound "strategy_not_found" NotFound "no such strategy" => "`stemma strategy list` lists the built-in ones";
     ContextNotKept "context_not_kept" NotFound "no prompt of the session was kept"
-        => "`stemma turn begin` with a prompt keeps it; `stemma context debug --strategy NAME` makes one and explains it";
+        => "`stemma turn begin` with a prompt keeps it, and `forget` and `scrub` drop the kept prompts of all sessions; \
+            `stemma context debug --strategy NAME` makes one and explains it";
     ProfileBad "profile_bad" BadInput "the profile cannot be used"
         => "a profile is TOML or JSON with a `role`, such as `role = \"worker\"`";
     ModelUnknown "model_unknown" Usage "unknown model: its token counter is not known"
@@ -347,9 +350,12 @@ codes! {
         => "set `STEMMATA_HOME` to a folder on a disk of this machine; where nothing else ever opens this store, \
             `STEMMATA_ALLOW_NETWORK_STORE=1` allows it";
     NotAStore "not_a_store" Incompatible "not a store"
-        => "`stemma status` says which store is used; `STEMMATA_HOME` names another one";
-    StoreDamaged "store_damaged" Corrupt "the store is damaged" => REPAIR;
-    DatabaseFailed "database_failed" System "the database failed" => "`stemma verify` says whether the store is sound";
+        => "name the folder of a backup or of another store";
+    StoreDamaged "store_damaged" Corrupt "the store is damaged"
+        => "if it is a backup, name another one; `stemma verify --repair --from BACKUP` repairs a store from a sound copy";
+    DatabaseDamaged "database_damaged" Corrupt "the database of the store is damaged" => RESTORE;
+    DatabaseFailed "database_failed" System "the database failed"
+        => "run the command again; if that does not help, `stemma verify` says whether the store is sound";
     NotOnDisk "not_on_disk" Refused "the store is not on a disk"
         => "use a store on a disk";
     PackedAlready "packed_already" Refused "the store is being packed already"
@@ -361,7 +367,7 @@ codes! {
 
     // Bundles
     NotABundle "not_a_bundle" BadInput "not a bundle"
-        => "`stemma bundle export` writes bundles; transcripts go to `stemma import`";
+        => "`stemma bundle export` writes bundles, `stemma import FILE` imports transcripts";
     BundleTooNew "bundle_too_new" Incompatible "the bundle was written by a newer version"
         => "update `stemma`; nothing was stored";
     BundleCut "bundle_cut" Corrupt "the bundle is incomplete" => FETCH_AGAIN;

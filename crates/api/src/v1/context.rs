@@ -175,6 +175,9 @@ pub struct Handoff {
     pub turns_told: u64,
     /// Turns of the context.
     pub turns: u64,
+    /// Whether the context begins with the summary of a compaction, so that these are the turns since then.
+    #[serde(default)]
+    pub since_compaction: bool,
     /// Texts, calls and results that are shown whole.
     pub whole: u64,
     /// Those that are cut.

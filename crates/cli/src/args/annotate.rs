@@ -55,7 +55,7 @@ Examples:
   stemma tag add ctx-3f9k2m7q before-rewrite
   stemma resume before-rewrite
   stemma tag list
-  stemma tag remove ctx-3f9k2m7q before-rewrite
+  stemma tag remove before-rewrite
 
 {REF_HELP}"))]
 pub(crate) struct Tag {
@@ -112,13 +112,9 @@ pub(crate) struct TagAdd {
 /// `tag remove`
 #[derive(Debug, Args)]
 pub(crate) struct TagRemove {
-    /// The commit
-    #[arg(value_name = "REF")]
-    pub(crate) reference: String,
-
-    /// The tag
-    #[arg(value_name = "NAME")]
-    pub(crate) name: String,
+    /// The tag; before it the commit, where several have the tag
+    #[arg(value_name = "NAME", num_args = 1..=2, required = true)]
+    pub(crate) names: Vec<String>,
 }
 
 /// Refuses a name that would mean something else where a commit is named.

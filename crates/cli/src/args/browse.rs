@@ -22,15 +22,19 @@ pub(crate) struct Home {}
 Examples:
   stemma list                             the newest sessions
   stemma list --here --since 2d           this directory, the last two days
-  stemma list --client codex --title timer
+  stemma list timer --client codex        with this word in the title
   stemma list --all -n 0                  all, with subagents and copies
 
-COMMITS counts what `stemma log SESSION` lists: stemma's own commits, not git's. `SESSION:N` counts prompts, which are fewer; \
-`stemma show SESSION` lists them with their numbers. `+2 forks` counts copies of a session that nobody continued; `--all` \
-lists them, and sessions that retention has emptied. A narrow terminal leaves out BRANCH, COMMITS, PROJECT and CLIENT, in \
-this order; in a pipe or a file nothing is cut. Marks: \
-⚙ a subagent, ⑂ a copy that a client made, ⇄ another machine's.")]
+PROMPTS counts what `SESSION:N` counts, ACTIVE leaves out pauses over ten minutes, OUTCOME is that of the last prompt. `…` is \
+counted by the next call: each reads 16 MB of what is new. `+2 forks` counts copies of a session that nobody continued; `--all` \
+lists them, and sessions that retention has emptied. `only here`: the transcript is gone, `stemma recover` gives it back. A \
+narrow terminal leaves out BRANCH, OUTCOME, ACTIVE, PROMPTS, PROJECT and CLIENT, in this order; in a pipe or a file nothing is \
+cut. Marks: ⚙ a subagent, ⑂ a copy that a client made, ⇄ another machine's.")]
 pub(crate) struct List {
+    /// Only sessions with these words in their titles; `stemma search` finds what was said
+    #[arg(value_name = "WORDS")]
+    pub(crate) words: Vec<String>,
+
     /// Only sessions of this project: its name as the list shows it, its ledger's id, or a directory with all below it
     #[arg(long, value_name = "NAME|DIR", conflicts_with = "here")]
     pub(crate) project: Option<String>,
@@ -55,7 +59,7 @@ pub(crate) struct List {
     #[arg(long, value_name = "BRANCH")]
     pub(crate) branch: Option<String>,
 
-    /// Only sessions with these words in their titles
+    /// The same as WORDS
     #[arg(long, value_name = "WORDS")]
     pub(crate) title: Option<String>,
 
@@ -199,6 +203,10 @@ pub(crate) struct Show {
     /// Show everything: thoughts, arguments and results of a turn, or the whole lists of a session
     #[arg(long, conflicts_with_all = ["entry", "meta", "entries"])]
     pub(crate) full: bool,
+
+    /// Show each thought and each call of a turn on a line of its own
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
 
     /// Show only the prompts, in full
     #[arg(long, conflicts_with_all = ["entry", "meta", "entries", "full"])]

@@ -10,6 +10,7 @@ use stemmata_service::BlamedCommit;
 
 use crate::args::git::Blame;
 use crate::errors::{CliError, Exit};
+use crate::output::outline::painted;
 use crate::output::put;
 use crate::output::session::title_of;
 use crate::output::size::{grouped, percent};
@@ -20,16 +21,8 @@ use crate::wiring::App;
 
 /// Characters of an entry's id that name it within its session, but for rare ones.
 const ENTRY_CHARS: usize = 8;
-/// Columns of a day.
-const DAY_COLUMNS: usize = 8;
-/// Columns of a session's id, where none of them needs more.
-const SESSION_COLUMNS: usize = 8;
-/// Columns of a client's name, where there is little room for it and where there is enough.
-const CLIENT_COLUMNS: (usize, usize) = (7, 11);
-/// Columns from which on there is enough.
-const WIDE: usize = 120;
-/// Columns of a prompt's words in a window of 80 columns, and at most.
-const PROMPT_COLUMNS: (usize, usize) = (14, 48);
+/// Columns of a block's prompt at most: longer lines are hard to read.
+const PROMPT_COLUMNS_MAX: usize = 120;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Blame) -> Result<Exit, CliError> {
@@ -41,14 +34,7 @@ pub(crate) fn run(app: &App, args: &Blame) -> Result<Exit, CliError> {
         return Ok(Exit::Done);
     }
     shorten(app, &mut answer)?;
-    let ids = answer.lines.iter().filter_map(|line| line.session_id.as_deref()).map(str::len);
-    let layout = Layout {
-        width: app.console.width,
-        session_columns: ids.max().unwrap_or(0).max(SESSION_COLUMNS),
-        is_cut: app.console.is_cut(),
-        is_verbose: args.verbose,
-        now: app.now(),
-    };
+    let layout = Layout { width: app.console.width, is_verbose: args.verbose, now: app.now() };
     app.console.long_text(&layout.shown(&answer, &file.commits))?;
     say_traced(app, &answer);
     Ok(Exit::Done)
@@ -91,59 +77,49 @@ fn say_traced(app: &App, answer: &v1::Blame) {
 /// How lines are laid out.
 #[derive(Debug, Clone, Copy)]
 struct Layout {
+    /// Columns; the largest number where nothing is cut.
     width: usize,
-    session_columns: usize,
-    /// Whether lines are cut to the width: off a terminal a program reads them.
-    is_cut: bool,
     is_verbose: bool,
     now: Timestamp,
 }
 
+/// What a block of lines was written for: by whom in which session and to which prompt, else by which commit of git.
+type Block<'l> = (Option<&'l str>, Option<&'l str>, Option<&'l str>);
+
 impl Layout {
-    /// Returns a line for each line of the file; what a call is stands once, beside its first line or above it.
+    /// Returns each line of the file whole, with the call that wrote it beside the first one; above each block stands what it was
+    /// written for.
     fn shown(self, answer: &v1::Blame, blamed: &BTreeMap<u64, BlamedCommit>) -> String {
         let mut text = String::new();
-        let mut last: Option<(Option<&str>, Option<&str>)> = None;
+        let (mut last, mut last_block) = (None, None);
         let digits = answer.lines.last().map_or(1, |line| line.line.to_string().len());
         for line in &answer.lines {
             let commit = blamed.get(&line.line);
             let of_git = commit.filter(|_| self.is_verbose || line.call_id.is_none());
-            let key = (of_git.map(|commit| commit.id.as_str()), line.call_id.as_deref());
+            let of_git = of_git.map(|commit| commit.id.as_str());
+            let key = (of_git, line.call_id.as_deref());
             let is_new = last.replace(key) != Some(key);
-            if self.is_verbose {
-                self.heading(&mut text, is_new, commit, line);
-            } else if is_new {
-                text.push_str(&self.gutter(commit, line));
-            } else {
-                text.push_str(&" ".repeat(self.gutter_width()));
+            let block: Block<'_> = (line.session_id.as_deref(), line.request.as_deref(), of_git);
+            let is_new_block = last_block.replace(block) != Some(block);
+            if self.is_verbose && is_new {
+                let gap = if text.is_empty() { "" } else { "\n" };
+                put!(text, "{gap}{}", told(commit, line, self.width));
+            } else if !self.is_verbose && is_new_block {
+                put!(text, "{}\n", self.heading(commit, line));
+            }
+            if !self.is_verbose {
+                let entry = line.entry.as_deref().filter(|_| is_new).unwrap_or_default();
+                let entry: String = tame(entry).chars().take(ENTRY_CHARS).collect();
+                put!(text, "{} ", Style::Branch.paint(&padded(&entry, ENTRY_CHARS)));
             }
             let number = Style::Faint.paint(&format!("{:>digits$})", line.line));
-            let used = if self.is_verbose { 0 } else { self.gutter_width() } + digits + 2;
-            let code = line.text.trim_end();
-            let code = if self.is_cut { fit(code, self.width.saturating_sub(used)) } else { code.to_owned() };
-            put!(text, "{}\n", format!("{number} {code}").trim_end());
+            put!(text, "{}\n", format!("{number} {}", line.text.trim_end()).trim_end());
         }
         text
     }
 
-    const fn client_columns(self) -> usize {
-        if self.width >= WIDE { CLIENT_COLUMNS.1 } else { CLIENT_COLUMNS.0 }
-    }
-
-    fn prompt_columns(self) -> usize {
-        let (least, most) = PROMPT_COLUMNS;
-        if self.width < 80 { 0 } else { (least + (self.width - 80) / 2).min(most) }
-    }
-
-    fn gutter_width(self) -> usize {
-        let prompt = self.prompt_columns();
-        let gap = usize::from(prompt > 0);
-        self.client_columns() + self.session_columns + ENTRY_CHARS + DAY_COLUMNS + 4 + prompt + gap
-    }
-
-    /// Returns what stands left of the first line of a call: who, which session, the entry to fork from, when, what was asked.
-    fn gutter(self, commit: Option<&BlamedCommit>, line: &BlamedLine) -> String {
-        let width = self.gutter_width();
+    /// Returns the line above a block: session, client, day and what was asked, else what git says of it.
+    fn heading(self, commit: Option<&BlamedCommit>, line: &BlamedLine) -> String {
         let Some(ctx) = &line.ctx else {
             let told = match commit {
                 Some(commit) if commit.is_committed() => {
@@ -153,34 +129,17 @@ impl Layout {
                 Some(_) => "(not committed)".to_owned(),
                 None => "(unknown)".to_owned(),
             };
-            let told = fit(&told, width.saturating_sub(1));
-            return Style::Faint.paint(&padded(&told, width));
+            return Style::Faint.paint(&fit(&told, self.width));
         };
-        let session = line.session_id.as_deref().unwrap_or(ctx);
-        let entry: String = line.entry.iter().flat_map(|entry| entry.chars()).take(ENTRY_CHARS).collect();
+        let session = tame(line.session_id.as_deref().unwrap_or(ctx));
+        let client = tame(line.client.as_deref().unwrap_or_default());
         let day = line.written_at.as_deref().map(|at| day(time::of_text(at), self.now)).unwrap_or_default();
-        let column = |style: Style, text: &str, columns: usize| {
-            style.paint(&padded(&fit(&tame(text), columns), columns)) + " "
-        };
-        let mut text =
-            column(Style::Subagent, line.client.as_deref().unwrap_or_default(), self.client_columns());
-        text.push_str(&column(Style::Id, session, self.session_columns));
-        text.push_str(&column(Style::Branch, &entry, ENTRY_CHARS));
-        text.push_str(&column(Style::Faint, &day, DAY_COLUMNS));
-        if self.prompt_columns() > 0 {
-            let asked = line.request.as_deref().map(title_of).unwrap_or_default();
-            text.push_str(&column(Style::Plain, &asked, self.prompt_columns()));
-        }
-        text
-    }
-
-    /// Adds what is known of a call above its first line.
-    fn heading(self, text: &mut String, is_new: bool, commit: Option<&BlamedCommit>, line: &BlamedLine) {
-        if !is_new {
-            return;
-        }
-        let gap = if text.is_empty() { "" } else { "\n" };
-        put!(text, "{gap}{}", told(commit, line, if self.is_cut { self.width } else { usize::MAX }));
+        let used = [&session, &client, &day].map(|text| text.chars().count() + 2).iter().sum::<usize>();
+        let asked = line.request.as_deref().map(title_of).unwrap_or_default();
+        let asked = fit(&asked, self.width.saturating_sub(used).min(PROMPT_COLUMNS_MAX));
+        let pieces =
+            [(Style::Id, session), (Style::Subagent, client), (Style::Faint, day), (Style::Strong, asked)];
+        painted(&pieces, "  ")
     }
 }
 

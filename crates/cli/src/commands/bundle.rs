@@ -3,16 +3,18 @@
 //! What is in a bundle, and whether it is sound, is the service's; here files are opened and results told.
 
 use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use stemmata_api::v1::{
-    BundleExportRequest, BundleExported, BundleHaveRequest, BundleImportRequest, BundleImported,
-    BundleShowRequest, BundleShown,
+    BUNDLE_COMMITS_MAX, BundleExportRequest, BundleExported, BundleHaveRequest, BundleImportRequest,
+    BundleImported, BundleShowRequest, BundleShown,
 };
 use stemmata_api::{Code, Control, Problem};
-use stemmata_service::{FileBytes, parse_have, render_have};
+use stemmata_service::{FileBytes, is_bundle, parse_have, render_have};
 
-use crate::args::bundle::{Bundle, BundleCommand, Chains, Export, Have, Import, Show};
+use crate::args::bundle::{Bounds, Bundle, BundleCommand, Chains, Export, Have, Import, Show};
+use crate::commands::launch::quoted;
 use crate::commands::read_input;
 use crate::errors::{CliError, Exit};
 use crate::output::file::Target;
@@ -23,6 +25,9 @@ use crate::wiring::App;
 
 /// Bytes of a list of commits at most: what a list of the largest number of them takes as JSON.
 const HAVE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Bytes of a file's beginning that tell a bundle.
+const HEAD_BYTES: u64 = 64;
 
 /// Columns of a title.
 const TITLE_COLUMNS: usize = 60;
@@ -119,6 +124,33 @@ fn open(app: &App, path: &Path) -> Result<FileBytes, CliError> {
     Ok(app.host()?.spool(path, &mut input)?)
 }
 
+/// Says whether a file is a bundle, by its bytes. What cannot be read is none, and who reads it says why.
+pub(super) fn is_one(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = |file: File| file.take(HEAD_BYTES).read_to_end(&mut head);
+    let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+    is_file && File::open(path).and_then(read).is_ok() && is_bundle(&head)
+}
+
+/// Returns the next step where a reference that nothing matches is a file.
+pub(crate) fn hint_of_file(app: &App, problem: &Problem) -> Option<String> {
+    let name = problem.about.get("name").filter(|_| problem.is(Code::ReferenceNotFound))?;
+    let path = app.environment.absolute(Path::new(name));
+    let shown = quoted(name);
+    if is_one(&path) {
+        return Some(format!(
+            "`stemma bundle show {shown}` lists its sessions, `stemma import {shown}` imports them"
+        ));
+    }
+    path.is_file().then(|| format!("`stemma import {shown}` reads it first"))
+}
+
+/// Imports a bundle that `import` was given.
+pub(super) fn import_file(app: &App, file: &Path) -> Result<Exit, CliError> {
+    let bounds = Bounds { max_commits: BUNDLE_COMMITS_MAX, max_bytes: None };
+    import(app, &Import { file: file.to_owned(), dry_run: false, bounds })
+}
+
 fn import(app: &App, args: &Import) -> Result<Exit, CliError> {
     let request = BundleImportRequest {
         commits_max: Some(args.bounds.max_commits),
@@ -187,15 +219,14 @@ fn told_show(app: &App, summary: &BundleShown) -> String {
         size::bytes(summary.content_bytes),
         size::bytes(summary.bytes)
     );
-    let told =
-        [("sighting", summary.sightings), ("change of summaries, tags, notes and pins", summary.changes)];
-    for (what, count) in told.into_iter().chain([("link", summary.links), ("placement", summary.placements)])
-    {
+    for (count, word, rest) in [
+        (summary.sightings, "record", "of who captured a commit, when and where"),
+        (summary.changes, "change", "of summaries, tags, notes and pins"),
+        (summary.links, "link", "between sessions and copies of them"),
+        (summary.placements, "session", "placed by `resume` or `fork`"),
+    ] {
         if count > 0 {
-            // Only the first word has a plural.
-            let (word, rest) = what.split_once(' ').unwrap_or((what, ""));
-            put!(text, "  {}", many(count, word));
-            put!(text, "{}{rest}\n", if rest.is_empty() { "" } else { " " });
+            put!(text, "  {} {rest}\n", many(count, word));
         }
     }
     if summary.forgotten > 0 {

@@ -27,6 +27,9 @@ const SESSIONS_MAX: u64 = 10_000;
 /// Sessions that are printed where there is nobody to choose.
 const PRINTED: usize = 10;
 
+/// Sessions that are looked at for these.
+const LOOKED_AT: usize = 200;
+
 /// Columns of a client's and of a project's name.
 const CLIENT_COLUMNS: usize = 11;
 const PROJECT_COLUMNS: usize = 14;
@@ -37,7 +40,7 @@ pub(crate) fn show(app: &App, args: Show) -> Result<Exit, CliError> {
     if !args.reference.is_empty() {
         return commands::show::run(app, &args);
     }
-    match choose(app, Act::Show, "show")? {
+    match choose(app, Act::Show, "show", |_| true)? {
         Choice::Made(act, reference) => run(app, act, reference, Wanted::Show(args)),
         Choice::None(exit) => Ok(exit),
     }
@@ -48,7 +51,7 @@ pub(crate) fn resume(app: &App, args: Resume) -> Result<Exit, CliError> {
     if args.reference.is_some() || args.last {
         return commands::resume::run(app, &args);
     }
-    match choose(app, Act::Resume, "resume")? {
+    match choose(app, Act::Resume, "resume", is_placed(args.placement.runtime.as_deref()))? {
         Choice::Made(act, reference) => run(app, act, reference, Wanted::Resume(args)),
         Choice::None(exit) => Ok(exit),
     }
@@ -59,7 +62,7 @@ pub(crate) fn fork(app: &App, args: Fork) -> Result<Exit, CliError> {
     if !args.reference.is_empty() {
         return commands::fork::run(app, &args);
     }
-    match choose(app, Act::Fork, "fork")? {
+    match choose(app, Act::Fork, "fork", is_placed(args.placement.runtime.as_deref()))? {
         Choice::Made(act, reference) => run(app, act, reference, Wanted::Fork(args)),
         Choice::None(exit) => Ok(exit),
     }
@@ -92,7 +95,12 @@ fn run(app: &App, act: Act, reference: String, wanted: Wanted) -> Result<Exit, C
     }
 }
 
-fn choose(app: &App, enter: Act, command: &str) -> Result<Choice, CliError> {
+/// Returns which sessions can be placed: for a client that is named all of them, else those of clients that load them again.
+fn is_placed(runtime: Option<&str>) -> fn(&Session) -> bool {
+    if runtime.is_some() { |_| true } else { |session| App::is_continued(&session.client) }
+}
+
+fn choose(app: &App, enter: Act, command: &str, offers: fn(&Session) -> bool) -> Result<Choice, CliError> {
     let service = app.service()?;
     // A session that was never imported is one to choose from, too.
     let unread = app.host()?.catch_up(Some(&app.environment.current_dir))?;
@@ -100,7 +108,7 @@ fn choose(app: &App, enter: Act, command: &str) -> Result<Choice, CliError> {
         app.console.warn(one);
     }
     if !app.takes_keys() {
-        return missing(app, command);
+        return missing(app, command, offers);
     }
     let here = app.environment.current_dir.to_string_lossy().into_owned();
     let setup = Setup {
@@ -109,7 +117,8 @@ fn choose(app: &App, enter: Act, command: &str) -> Result<Choice, CliError> {
         enter,
         color: app.console.out.color,
     };
-    let source = Sessions { service, here, now: app.now(), zone: app.zone().clone(), all: OnceLock::new() };
+    let (now, zone) = (app.now(), app.zone().clone());
+    let source = Sessions { service, here, offers, now, zone, all: OnceLock::new() };
     let (ended, copied) = pick::pick(&source, setup)?;
     if let Some(id) = copied {
         app.console.text(&format!("{}\n", tame(&id)))?;
@@ -121,7 +130,7 @@ fn choose(app: &App, enter: Act, command: &str) -> Result<Choice, CliError> {
 }
 
 /// Prints the newest sessions of this directory, else of all, and says how to name one.
-fn missing(app: &App, command: &str) -> Result<Choice, CliError> {
+fn missing(app: &App, command: &str, offers: fn(&Session) -> bool) -> Result<Choice, CliError> {
     let usage = || {
         CliError::Usage(format!(
             "`stemma {command}` needs a session: `stemma {command} @` takes the newest one of this directory"
@@ -131,13 +140,15 @@ fn missing(app: &App, command: &str) -> Result<Choice, CliError> {
         return Err(usage());
     }
     let here = Some(app.environment.current_dir.to_string_lossy().into_owned());
-    let all = SessionsRequest { folded: true, ..SessionsRequest::all() };
-    let mut page = list::sessions(app, &SessionsRequest { project: here, ..all.clone() }, PRINTED)?;
-    if page.sessions.is_empty() {
-        page = list::sessions(app, &all, PRINTED)?;
-    }
-    if !page.sessions.is_empty() {
-        app.console.text(&list::table(app, &page.sessions))?;
+    let all = SessionsRequest { folded: true, figures: true, ..SessionsRequest::all() };
+    for project in [here, None] {
+        let mut page = list::sessions(app, &SessionsRequest { project, ..all.clone() }, LOOKED_AT)?;
+        page.sessions.retain(offers);
+        page.sessions.truncate(PRINTED);
+        if !page.sessions.is_empty() {
+            app.console.text(&list::table(app, &page.sessions))?;
+            break;
+        }
     }
     Err(usage())
 }
@@ -146,6 +157,8 @@ fn missing(app: &App, command: &str) -> Result<Choice, CliError> {
 struct Sessions<'a> {
     service: &'a dyn Service,
     here: String,
+    /// Which of them are offered.
+    offers: fn(&Session) -> bool,
     now: Timestamp,
     zone: TimeZone,
     /// Read once: what is typed only narrows them.
@@ -191,7 +204,7 @@ impl Sessions<'_> {
             let page = PageRequest { limit: Some(SESSIONS_MAX - all.len() as u64), after };
             let page =
                 self.service.sessions(&SessionsRequest { folded: true, page, ..SessionsRequest::all() })?;
-            all.extend(page.sessions);
+            all.extend(page.sessions.into_iter().filter(self.offers));
             after = page.next;
             if after.is_none() || all.len() as u64 >= SESSIONS_MAX {
                 return Ok(self.all.get_or_init(|| all));

@@ -22,7 +22,21 @@ pub(crate) fn run(app: &App, args: &Exclude) -> Result<Exit, CliError> {
         (None, Some(path)) if args.remove => Some(PolicyChange::Include(rule(path))),
         (None, Some(path)) => Some(PolicyChange::Exclude(rule(path))),
     };
-    change_policy(app, change)
+    let missing = match &change {
+        Some(PolicyChange::Exclude(rule)) if !rule.contains('*') && !Path::new(rule).exists() => {
+            Some(rule.clone())
+        }
+        _ => None,
+    };
+    let exit = change_policy(app, change)?;
+    if let Some(missing) = missing {
+        let shown = app.environment.shown(Path::new(&missing));
+        app.console.say(&format!(
+            "{}: there is no {shown} now; the rule counts once it is there",
+            Style::Note.paint("note")
+        ));
+    }
+    Ok(exit)
 }
 
 /// Runs `pause`.
@@ -36,7 +50,15 @@ pub(crate) fn pause(app: &App, args: &Pause) -> Result<Exit, CliError> {
 /// Runs `unpause`.
 pub(crate) fn unpause(app: &App, args: &Unpause) -> Result<Exit, CliError> {
     let project = args.project.as_ref().map(|path| app.environment.absolute(path));
-    change_policy(app, Some(PolicyChange::Unpause(project)))
+    let policy = app.host()?.policy(Some(PolicyChange::Unpause(project)))?;
+    app.answer(&policy, || {
+        let on = if policy.pauses.is_empty() && !policy.excluded.is_empty() {
+            "Capture is on, but for:\n"
+        } else {
+            ""
+        };
+        Ok(format!("{on}{}", told(app, &policy)))
+    })
 }
 
 /// Returns when a time from now is over.

@@ -33,7 +33,19 @@ pub(crate) fn run(app: &App, args: &Handoff) -> Result<Exit, CliError> {
     app.console.notes(&made.notes);
     let place = path.as_ref().map(|path| format!(", in {path}")).unwrap_or_default();
     let tokens = size::count(made.token_count);
-    let told = format!("~{tokens} tokens: {} of {}{place}", made.turns_told, size::many(made.turns, "turn"));
+    let turns = size::many(made.turns, "turn");
+    let turns = match (made.turns_told == made.turns, made.since_compaction) {
+        (true, true) => {
+            format!("a summary and the {turns} since the last compaction (`--from start` tells all)")
+        }
+        (true, false) => turns,
+        (false, true) => format!(
+            "a summary and {} of the {turns} since the last compaction (`--budget N` makes room)",
+            made.turns_told
+        ),
+        (false, false) => format!("{} of {turns} (`--budget N` makes room)", made.turns_told),
+    };
+    let told = format!("~{tokens} tokens: {turns}{place}");
     if !app.console.json && made.tier == "raw" {
         return Ok(Exit::Done);
     }

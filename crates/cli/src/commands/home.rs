@@ -58,7 +58,7 @@ fn page(app: &App, found: &Inventory) -> Result<String, CliError> {
 /// Returns the newest sessions of this directory, else of all, and what they are.
 fn newest(app: &App) -> Result<(String, SessionPage), CliError> {
     let here = app.environment.current_dir.to_string_lossy().into_owned();
-    let all = SessionsRequest { folded: true, ..SessionsRequest::all() };
+    let all = SessionsRequest { folded: true, figures: true, ..SessionsRequest::all() };
     let near = list::sessions(app, &SessionsRequest { project: Some(here), ..all.clone() }, SHOWN)?;
     if near.sessions.is_empty() {
         return Ok(("Newest sessions".to_owned(), list::sessions(app, &all, SHOWN)?));
@@ -125,7 +125,8 @@ fn facts(app: &App, found: &Inventory) -> Result<String, CliError> {
 /// Returns three commands that can be run as they stand.
 fn next_steps(app: &App, found: &Inventory, newest: &[Session]) -> String {
     let mut steps: Vec<(String, &str)> = Vec::new();
-    match newest.first() {
+    let going_on = newest.iter().find(|session| App::is_continued(&session.client)).or(newest.first());
+    match going_on {
         None => steps.push(("stemma import".to_owned(), "read the sessions of this machine")),
         Some(first) => {
             steps.push((

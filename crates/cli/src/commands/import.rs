@@ -9,10 +9,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use stemmata_api::v1::{self, Import as Imported, SessionsRequest};
 use stemmata_api::{Code, Control, Progress, Step, Unit};
 use stemmata_model::{NoteCode, Timestamp};
-use stemmata_service::{Host, ImportRequest, Reader};
+use stemmata_service::{Host, ImportRequest, Reader, alike};
 
 use crate::args::capture::Import;
-use crate::commands::{home, list, pack, status};
+use crate::commands::{bundle, home, list, pack, status};
 use crate::errors::{CliError, Exit};
 use crate::output::size::{self, many};
 use crate::output::style::Style;
@@ -42,6 +42,11 @@ pub(super) fn quietly(app: &App, args: &Import) -> Result<Exit, CliError> {
 }
 
 fn imported(app: &App, args: &Import, tells: bool) -> Result<Exit, CliError> {
+    if let [path] = args.paths.as_slice()
+        && bundle::is_one(path)
+    {
+        return bundle::import_file(app, path);
+    }
     let host = app.host()?;
     let paths = paths(app, host, args)?;
     if paths.is_empty() && !app.console.json {
@@ -325,7 +330,10 @@ fn failures(app: &App, result: &Imported) -> Vec<String> {
     }
     let count = size::plural(result.failures.len(), "file");
     let mut lines = vec![format!("{} could not be imported:", Style::Error.paint(&count))];
-    for failure in result.failures.iter().take(LISTED_MAX) {
+    let kinds = alike(&result.failures, |failure| {
+        (failure.path.clone(), [&failure.error[..], &failure.causes.concat()].concat())
+    });
+    for (failure, others) in kinds.iter().take(LISTED_MAX) {
         // Errors about the file name it; errors about the store do not.
         if !failure.error.contains(&failure.path) {
             lines.push(format!("  {}", app.environment.shown(Path::new(&failure.path))));
@@ -334,8 +342,14 @@ fn failures(app: &App, result: &Imported) -> Vec<String> {
         lines.extend(failure.causes.iter().map(|cause| format!("    caused by: {cause}")));
         let hint = failure.hint.as_ref();
         lines.extend(hint.map(|hint| format!("    {}: {hint}", Style::Hint.paint("hint"))));
+        if *others > 0 {
+            lines.push(format!(
+                "    the same of {} (`--json` lists all)",
+                size::plural(*others, "other file")
+            ));
+        }
     }
-    lines.extend(more(result.failures.len()));
+    lines.extend(more(kinds.len()));
     lines
 }
 
@@ -351,7 +365,7 @@ fn next_step(app: &App, paths: &[PathBuf], result: &Imported) -> Result<(), CliE
         if app.console.quiet {
             return Ok(());
         }
-        let request = SessionsRequest { folded: true, ..SessionsRequest::all() };
+        let request = SessionsRequest { folded: true, figures: true, ..SessionsRequest::all() };
         let newest = list::sessions(app, &request, NEWEST_SHOWN)?.sessions;
         let held = home::after_import(app)?;
         app.console.text(&format!(

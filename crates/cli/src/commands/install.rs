@@ -85,6 +85,9 @@ fn all(app: &App, clients: &[&str], manner: Manner) -> Result<Exit, CliError> {
         let clients = if clients.is_empty() { nothing } else { &text };
         app.console.text(&format!("{clients}{}", removed(app, &completions, manner)))?;
         say_dry_run(app, manner);
+        if manner.removes && !manner.dry_run {
+            say_what_stays(app);
+        }
         say_briefs(app, done.iter().map(|done| &done.installed), &without_brief);
     }
     failed.map_or(Ok(Exit::Done), Err)
@@ -141,6 +144,15 @@ fn removed(app: &App, paths: &[String], manner: Manner) -> String {
     let verb = if manner.dry_run { "Would remove" } else { "Removed" };
     let line = |path: &String| format!("{verb} {}\n", app.environment.shown(Path::new(path)));
     paths.iter().map(line).collect()
+}
+
+/// Says where what was captured stays, and how to delete it.
+fn say_what_stays(app: &App) {
+    let Some(folder) = app.environment.data_dir().filter(|folder| folder.is_dir()) else { return };
+    let shown = app.environment.shown(&folder);
+    app.console.say(&format!(
+        "What was captured stays in {shown}; deleting that folder deletes it for good (`stemma backup DIR` copies it first)"
+    ));
 }
 
 fn say_dry_run(app: &App, manner: Manner) {

@@ -4,17 +4,23 @@ use stemmata_api::PageRequest;
 use stemmata_api::v1::{Session, SessionDetails, SessionPage, SessionsRequest};
 
 use crate::args::browse::List;
+use crate::commands::launch::quoted;
 use crate::commands::{gather, project, rows};
 use crate::errors::{CliError, Exit};
-use crate::output::session;
-use crate::output::size::plural;
+use crate::output::size::many;
 use crate::output::style::{Style, tame};
-use crate::output::table::{Cell, Column, Table, cell, fit};
-use crate::output::time;
+use crate::output::table::{Cell, Column, Table, cell};
+use crate::output::{outline, session, time};
 use crate::wiring::App;
 
-/// Columns of a project's name and of a branch: enough to tell them apart, and the title needs the rest.
+/// Columns of a project's name: enough to tell them apart, and the title needs the rest.
 const NAME_COLUMNS: usize = 16;
+
+/// The part of a line that a branch's name may take: in a wide terminal there is room for it beside the title.
+const BRANCH_PART: usize = 6;
+
+/// What stands for a figure that the next listing reads.
+const UNREAD: &str = "…";
 
 /// Columns of another machine's name before a title.
 const FOREIGN_COLUMNS: usize = 16;
@@ -23,7 +29,7 @@ const FOREIGN_COLUMNS: usize = 16;
 const TITLE_COLUMNS_MIN: usize = 24;
 
 /// What a narrow terminal leaves out, in this order.
-const LEFT_OUT: &[&str] = &["BRANCH", "COMMITS", "PROJECT", "CLIENT"];
+const LEFT_OUT: &[&str] = &["BRANCH", "OUTCOME", "ACTIVE", "PROMPTS", "PROJECT", "CLIENT"];
 
 /// Runs the command. `details` are what JSON holds of each session beside what the list shows.
 pub(crate) fn run(app: &App, args: &List, details: Option<SessionDetails>) -> Result<Exit, CliError> {
@@ -36,10 +42,12 @@ pub(crate) fn run(app: &App, args: &List, details: Option<SessionDetails>) -> Re
         since: since.map(|at| at.to_string()),
         until: until.map(|at| at.to_string()),
         branch: args.branch.clone(),
-        title: args.title.clone(),
+        title: Some([&args.words[..], args.title.as_slice()].concat().join(" "))
+            .filter(|text| !text.is_empty()),
         folded: !args.all,
         with_subagents: args.all,
         with_emptied: args.all,
+        figures: true,
         details: details.filter(|_| app.console.json),
         ..SessionsRequest::all()
     };
@@ -95,8 +103,10 @@ pub(crate) fn nothing(app: &App, request: &SessionsRequest) {
     match &request.project {
         _ if is_filtered => {
             app.console.say("No sessions match.");
-            app.console
-                .say(&format!("{hint}: `stemma list` shows all, `stemma search WORDS` finds what was said"));
+            let words = request.title.as_deref().map_or_else(|| "WORDS".to_owned(), quoted);
+            app.console.say(&format!(
+                "{hint}: `stemma search {words}` finds what was said, `stemma list` shows all"
+            ));
         }
         Some(project) => {
             app.console.say(&format!("No sessions that worked in {project}."));
@@ -117,22 +127,21 @@ pub(crate) fn table(app: &App, sessions: &[Session]) -> String {
         ("LAST", Column::Left),
         ("PROJECT", Column::Left),
         ("BRANCH", Column::Left),
-        // Not `TURNS`: people took the number for the last that `SESSION:N` takes, which counts prompts. To count those, every
-        // session would have to be read.
-        ("COMMITS", Column::Right),
+        // What `SESSION:N` counts; commits are ours alone.
+        ("PROMPTS", Column::Right),
+        ("ACTIVE", Column::Right),
+        ("OUTCOME", Column::Left),
         ("TITLE", Column::Flexible),
         ("", Column::Left),
     ]);
     let width = app.console.width;
-    // Nothing is cut where a program reads.
-    let name_columns = if app.console.is_cut() { NAME_COLUMNS } else { usize::MAX };
     for session in sessions {
-        table.row(row(app, session, name_columns));
+        table.row(row(app, session));
     }
     table.narrowed(LEFT_OUT, TITLE_COLUMNS_MIN, width).render(width)
 }
 
-fn row(app: &App, session: &Session, name_columns: usize) -> Vec<Cell> {
+fn row(app: &App, session: &Session) -> Vec<Cell> {
     let mark = match (&session.parent_session, &session.copy_of) {
         (Some(_), _) => "⚙ ",
         (None, Some(_)) => "⑂ ",
@@ -143,17 +152,29 @@ fn row(app: &App, session: &Session, name_columns: usize) -> Vec<Cell> {
     let foreign = foreign.map(|label| format!("⇄ {label}: ")).unwrap_or_default();
     // A detached head is no branch that says anything.
     let branch = session.git_branch.as_deref().filter(|branch| *branch != "HEAD").unwrap_or_default();
-    let forks = session
-        .forks
-        .map(|forks| format!("+{}", plural(usize::try_from(forks).unwrap_or(usize::MAX), "fork")));
+    let forks = session.forks.map(|forks| format!("+{}", many(forks, "fork")));
+    let only_here = session.only_here.map(|_| "only here".to_owned());
+    let count = |figure: Option<String>| figure.unwrap_or_else(|| UNREAD.to_owned());
+    let branch_columns = (app.console.width / BRANCH_PART).max(NAME_COLUMNS);
     vec![
         cell(Style::Id, session::short(session)),
         cell(Style::Faint, tame(&session.client)),
         cell(Style::Faint, app.moment(session.last_at.as_deref())),
-        cell(Style::Branch, fit(&session::project(session), name_columns)),
-        cell(Style::Faint, fit(&tame(branch), name_columns)),
-        cell(Style::Plain, session.commits.to_string()),
+        cell(Style::Branch, app.console.fit(&session::project(session), NAME_COLUMNS)),
+        cell(Style::Faint, app.console.fit(&tame(branch), branch_columns)),
+        cell(Style::Plain, count(session.prompts.map(|prompts| prompts.to_string()))),
+        cell(Style::Faint, count(session.active_seconds.map(outline::span))),
+        ended(session),
         cell(Style::Plain, format!("{mark}{foreign}{}", session::title(session))),
-        cell(Style::Faint, forks.unwrap_or_default()),
+        cell(Style::Faint, [forks, only_here].into_iter().flatten().collect::<Vec<_>>().join(", ")),
     ]
+}
+
+/// Says how a session ended, where that is news, as the outline of its last turn does.
+fn ended(session: &Session) -> Cell {
+    match session.outcome.as_deref() {
+        Some(outcome) => outline::ended(outcome, true)
+            .map_or_else(|| cell(Style::Plain, ""), |(style, text)| cell(style, text)),
+        None => cell(Style::Plain, ""),
+    }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use stemmata_api::Control;
 use stemmata_api::v1::{Found, Losses, Placed, Session};
+use stemmata_model::FormatId;
 use stemmata_service::PlaceRequest;
 
 use crate::args::give::Placement;
@@ -13,7 +14,7 @@ use crate::errors::CliError;
 use crate::output::session;
 use crate::output::size::{self, grouped, many};
 use crate::output::table::fit;
-use crate::wiring::App;
+use crate::wiring::{App, runtime_of};
 
 /// Kinds of losses, and tools, that are told to a person.
 const LOSS_REASONS_MAX: usize = 8;
@@ -218,6 +219,11 @@ fn say_skipped(app: &App, skipped: &[Session]) {
         .say(&format!("Skipped «{title}» ({}){more}: no installed client can resume it", first.format));
 }
 
+/// Returns the client of a format, as people call it.
+fn client_of(format: &str) -> String {
+    FormatId::new(format).map_or_else(|_| format.to_owned(), |format| runtime_of(&format).to_owned())
+}
+
 /// Says what a translation converted, and what it did not.
 pub(crate) fn say_losses(app: &App, losses: Option<&Losses>) {
     if let Some(losses) = losses {
@@ -234,8 +240,8 @@ fn told_losses(losses: &Losses) -> Vec<String> {
     let mut lines = vec![format!(
         "{all}{} converted, from {} to {}",
         many(losses.kept, "message"),
-        losses.from,
-        losses.to
+        client_of(&losses.from),
+        client_of(&losses.to)
     )];
     for (action, what) in [("dropped", "Left out"), ("changed", "Changed")] {
         let told = counted(of(action).map(|loss| loss.reason.as_str()), &numbered);

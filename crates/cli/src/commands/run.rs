@@ -19,6 +19,7 @@ use stemmata_model::{ThreadId, TicketId};
 use stemmata_service::{Host, Record, RecordRequest};
 
 use crate::args::live::Run;
+use crate::commands::launch::quoted;
 use crate::environment::SESSION_VARIABLE;
 use crate::errors::{CliError, Exit};
 use crate::output::size::many;
@@ -154,6 +155,7 @@ impl<'a> Running<'a> {
         let request = RecordRequest {
             session,
             dir: app.environment.current_dir.clone(),
+            command: args.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
             timed: args.timed,
             ticket: app.ticket(args.ticket.as_ref()).and_then(|name| TicketId::new(name).ok()),
             thread: app.thread(args.thread.as_ref()).and_then(|name| ThreadId::new(name).ok()),

@@ -22,6 +22,9 @@ use crate::wiring::App;
 /// Codes of notes that say what to do where nothing was found.
 const SAYS_WHY: [&str; 3] = [NOTHING_IMPORTED, "filters_exclude", "session_unknown"];
 
+/// Codes of notes, beside those about the index, that say that not all was searched.
+const SEARCHED_IN_PART: [&str; 3] = ["scan_cut", "checked_cut", "content_damaged"];
+
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Search) -> Result<Exit, CliError> {
     let may_pick = app.takes_keys();
@@ -121,6 +124,7 @@ pub(crate) fn show(app: &App, reference: String, entry: Option<String>) -> Resul
         entry,
         around,
         full: false,
+        verbose: false,
         prompts: false,
         meta: false,
         entries: false,
@@ -209,6 +213,12 @@ fn act(
 
 /// Says that nothing was found, and what to try.
 fn nothing(app: &App, request: &SearchRequest, found: &SearchHits) {
+    let is_in_part = |code: &str| code.starts_with("index_") || SEARCHED_IN_PART.contains(&code);
+    if found.notes.iter().any(|note| is_in_part(&note.code)) {
+        // The notes say what was not searched, and what to do about it.
+        app.console.say("Nothing found in what was searched.");
+        return;
+    }
     app.console.say("Nothing found.");
     if found.notes.iter().any(|note| SAYS_WHY.contains(&note.code.as_str())) {
         return;

@@ -164,12 +164,11 @@ impl Walk<'_> {
         if due.is_empty() {
             return self.note(("hooks", "nothing"), "nothing to add".to_owned());
         }
-        let question = format!("Capture each turn as it ends, by hooks in {}", due.join(", "));
-        if !self.is_wanted("hooks", &question)? {
-            return Ok(());
-        }
         let manner = Manner { dry_run: false, ..plan };
         for client in due {
+            if !self.is_wanted("hooks", &format!("Capture each turn as it ends, by hooks in {client}"))? {
+                continue;
+            }
             let change = install::change(app, client, manner)?;
             self.note(("hooks", "done"), install::told(app, &change, manner).trim_end().replace('\n', "; "))?;
         }

@@ -63,6 +63,9 @@ fn told(app: &App, status: &v1::Status, pauses: &[String]) -> String {
     }
     row("machine", format!("{} ({})", status.machine_label, status.machine));
     row("redaction", format!("rules {}", status.rules));
+    if let Some(reason) = app.log_trouble.get() {
+        row("log", reason.clone());
+    }
     if let Some(usage) = &status.usage {
         row("stored", stored(usage, status.sessions.as_ref()));
         if status.condemned_commits > 0 || status.condemned_contents > 0 {
@@ -141,9 +144,9 @@ fn home_line(shown: &str, home: &v1::Home) -> String {
     let Some(days) = home.deletes_after_days else { return found };
     let soon = match home.deletes_soon {
         0 => String::new(),
-        soon => format!(", {soon} within {DUE_DAYS} days"),
+        soon => format!("; {soon} of them within {DUE_DAYS} days"),
     };
-    format!("{found}; deletes them after {}{soon}", many(days, "day"))
+    format!("{found}; it deletes each after {}{soon}", many(days, "day"))
 }
 
 fn waiting_lines(app: &App, status: &v1::Status) -> String {

@@ -1,6 +1,7 @@
 //! `update`, `tag`, `pin` and `unpin`: what stands beside a commit.
 
 use stemmata_api::v1::{TagsRequest, UpdateRequest};
+use stemmata_api::{Code, Problem};
 
 use crate::args::annotate::{Pin, Tag, TagCommand, Update};
 use crate::errors::{CliError, Exit};
@@ -32,7 +33,12 @@ pub(crate) fn tag(app: &App, args: &Tag) -> Result<Exit, CliError> {
     }
     let (reference, name, remove) = match (&args.command, &args.reference, &args.name) {
         (Some(TagCommand::Add(add)), ..) => (&add.reference, &add.name, false),
-        (Some(TagCommand::Remove(gone)), ..) => (&gone.reference, &gone.name, true),
+        (Some(TagCommand::Remove(gone)), ..) => match gone.names.as_slice() {
+            [reference, name] => (reference, name, true),
+            // It is looked up among the tags: a session may go by the same word.
+            [name, ..] => (name, name, true),
+            [] => return Err(CliError::Usage("name a tag: `stemma tag remove NAME`".to_owned())),
+        },
         (None, Some(verb), _) if VERBS.contains(&verb.as_str()) => {
             let how = format!("`{verb}` is a verb, not a commit: see `stemma tag --help`");
             return Err(CliError::Usage(how));
@@ -43,6 +49,9 @@ pub(crate) fn tag(app: &App, args: &Tag) -> Result<Exit, CliError> {
             return Err(CliError::Usage("name a commit and a tag: `stemma tag add REF NAME`".to_owned()));
         }
     };
+    if remove && reference == name {
+        return remove_named(app, name);
+    }
     let names = vec![name.clone()];
     let unchanged = nothing(app, reference)?;
     let request = if remove {
@@ -51,6 +60,27 @@ pub(crate) fn tag(app: &App, args: &Tag) -> Result<Exit, CliError> {
         UpdateRequest { add_tags: names, ..unchanged }
     };
     apply(app, &request)
+}
+
+/// Removes a tag from the one commit that has it.
+fn remove_named(app: &App, name: &str) -> Result<Exit, CliError> {
+    let mut found = app.service()?.tags(&TagsRequest { prefix: name.to_owned() })?.tags;
+    found.retain(|tag| tag.name == name);
+    match found.as_slice() {
+        [] => {
+            let problem = Problem::new(Code::ReferenceNotFound, format!("no tag is called `{name}`"));
+            Err(Box::new(Problem { hint: Some("`stemma tag` lists the tags".to_owned()), ..problem }).into())
+        }
+        [one] => apply(app, &UpdateRequest { remove_tags: vec![name.to_owned()], ..nothing(app, &one.ctx)? }),
+        several => {
+            let ids = app.short_ids(several.iter().map(|tag| tag.ctx.as_str()))?;
+            let named: Vec<String> = several.iter().map(|tag| ids.cut(&tag.ctx)).collect();
+            Err(CliError::Usage(format!(
+                "{} have the tag: `stemma tag remove REF {name}` takes it from one",
+                named.join(" and ")
+            )))
+        }
+    }
 }
 
 /// Runs `tag list`.

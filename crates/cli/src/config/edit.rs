@@ -65,6 +65,7 @@ fn literal(key: &Setting, value: &str) -> String {
         SettingShape::Number { .. } => value.to_owned(),
         SettingShape::Text
         | SettingShape::Choice(_)
+        | SettingShape::Switch
         | SettingShape::Granularity
         | SettingShape::ProjectDays
         | SettingShape::Prices

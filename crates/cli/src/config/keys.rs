@@ -35,10 +35,10 @@ pub(crate) const INJECT: Setting = Setting {
     key: "hooks.inject",
     variable: "STEMMATA_HOOKS_INJECT",
     flag: None,
-    about: "Whether hooks hand an agent the brief of what was lost, where its session is resumed or was compacted: `1` \
+    about: "Whether hooks hand an agent the brief of what was lost, where its session is resumed or was compacted: `on` \
              for all clients whose hooks are installed; `stemma install --inject` for one.",
-    default: SettingDefault::Value("0"),
-    shape: SettingShape::Choice(&["0", "1", "false", "true"]),
+    default: SettingDefault::Value("off"),
+    shape: SettingShape::Switch,
 };
 
 /// Returns all keys, in the order in which they are shown: by their sections.

@@ -12,8 +12,6 @@ use crate::output::time::is_to_come;
 
 /// Columns that the piece of a row keeps which gives way.
 const FITTED_MIN: usize = 12;
-/// Names of tools that a turn names; the rest is counted.
-const TOOLS_MAX: usize = 3;
 
 /// Returns a point in time in UTC: `14 Feb 22:40`; with the year where it is another one.
 pub(crate) fn moment(at: Timestamp, now: Timestamp) -> String {
@@ -48,23 +46,6 @@ pub(crate) fn took(outline: &TurnOutline) -> Option<String> {
     (outline.active_seconds > 0).then(|| span(outline.active_seconds))
 }
 
-/// Returns the calls of a turn: `Edit ×3, Bash, Read and 2 more`; nothing where there are none.
-pub(crate) fn tools(outline: &TurnOutline) -> Option<String> {
-    let mut ranked: Vec<(&String, &u64)> = outline.tools.iter().collect();
-    ranked.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), *name));
-    let shown = ranked.iter().take(TOOLS_MAX).map(|(name, count)| match count {
-        1 => tame(name),
-        count => format!("{} ×{}", tame(name), grouped(**count)),
-    });
-    let shown: Vec<String> = shown.collect();
-    let beyond: u64 = ranked.iter().skip(TOOLS_MAX).map(|(_, count)| **count).sum();
-    match beyond {
-        _ if shown.is_empty() => None,
-        0 => Some(shown.join(", ")),
-        beyond => Some(format!("{} and {} more", shown.join(", "), grouped(beyond))),
-    }
-}
-
 /// Returns how many calls a turn made: `8 calls`; nothing where there are none.
 pub(crate) fn calls(outline: &TurnOutline) -> Option<String> {
     let calls: u64 = outline.tools.values().sum();
@@ -89,16 +70,21 @@ pub(crate) fn files(files: &[ChangedFile]) -> Vec<(Style, String)> {
     pieces
 }
 
+/// Returns an outcome in words, where it is news.
+pub(crate) fn ended(outcome: &str, is_asked: bool) -> Option<(Style, String)> {
+    let (style, text) = match outcome {
+        "interrupted" => (Style::Warning, "interrupted"),
+        "tests_failed" => (Style::Error, "tests ✗"),
+        "tests_passed" => (Style::Good, "tests ✓"),
+        "open" if is_asked => (Style::Open, "no answer"),
+        _ => return None,
+    };
+    Some((style, text.to_owned()))
+}
+
 /// Returns how a turn ended, where that is news: tests, errors, commits, a stop. Nobody waits for an answer where nothing was asked.
 pub(crate) fn outcome(outline: &TurnOutline, is_asked: bool) -> Vec<(Style, String)> {
-    let mut pieces = Vec::new();
-    match outline.outcome.as_str() {
-        "interrupted" => pieces.push((Style::Warning, "interrupted".to_owned())),
-        "tests_failed" => pieces.push((Style::Error, "tests ✗".to_owned())),
-        "tests_passed" => pieces.push((Style::Good, "tests ✓".to_owned())),
-        "open" if is_asked => pieces.push((Style::Open, "no answer".to_owned())),
-        _ => {}
-    }
+    let mut pieces: Vec<(Style, String)> = ended(&outline.outcome, is_asked).into_iter().collect();
     if outline.failures > 0 {
         // Calls; the errors of an overview are what they reported, and several calls may report the same.
         pieces.push((Style::Warning, format!("{} failed", many(outline.failures, "call"))));

@@ -18,6 +18,8 @@ pub(crate) enum Style {
     Faint,
     /// A heading, or the one thing to see.
     Strong,
+    /// What was searched for.
+    Hit,
     /// A compaction.
     Compaction,
     /// A branch or a tag.
@@ -47,6 +49,7 @@ impl Style {
             Self::Id => color(AnsiColor::Yellow),
             Self::Faint => plain.dimmed(),
             Self::Strong => plain.bold(),
+            Self::Hit => color(AnsiColor::Red).bold(),
             Self::Compaction => color(AnsiColor::Magenta),
             Self::Branch => color(AnsiColor::Cyan),
             Self::Open => color(AnsiColor::Blue),
@@ -58,11 +61,12 @@ impl Style {
     }
 
     /// Every style, with the character that marks it.
-    const CODES: [(Self, char); 13] = [
+    const CODES: [(Self, char); 14] = [
         (Self::Plain, '0'),
         (Self::Id, 'i'),
         (Self::Faint, 'f'),
         (Self::Strong, 's'),
+        (Self::Hit, 'm'),
         (Self::Compaction, 'c'),
         (Self::Branch, 'b'),
         (Self::Open, 'o'),

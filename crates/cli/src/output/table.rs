@@ -47,7 +47,12 @@ pub(crate) fn cell(style: Style, text: impl Into<String>) -> Cell {
 pub(crate) fn pieces(pieces: &[(Style, String)]) -> Cell {
     let plain: Vec<&str> = pieces.iter().map(|(_, text)| text.as_str()).collect();
     let painted: Vec<String> = pieces.iter().map(|(style, text)| style.paint(text)).collect();
-    Cell { text: plain.join(" "), dress: Dress::Painted(painted.join(" ")) }
+    self::painted(plain.join(" "), painted.join(" "))
+}
+
+/// Makes a cell of a text and the same with its styles; not for the column that gives way.
+pub(crate) fn painted(plain: String, painted: String) -> Cell {
+    Cell { text: plain, dress: Dress::Painted(painted) }
 }
 
 /// A table.

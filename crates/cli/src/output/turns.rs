@@ -9,12 +9,12 @@ use stemmata_api::v1::{Commit, OverviewTurn, Tree, TreeSubagent};
 use stemmata_model::Timestamp;
 
 use crate::output::commit::{ShortIds, mark, names};
-use crate::output::outline::{self, moment};
+use crate::output::outline::{self, moment, painted};
 use crate::output::put;
 use crate::output::session;
 use crate::output::size::{grouped, many};
 use crate::output::style::{Style, tame};
-use crate::output::table::fit;
+use crate::output::table::{self, Cell, Column, Table, cell, fit, pieces};
 use crate::output::time;
 
 /// Turns that are drawn before stretches of them are left out.
@@ -24,9 +24,9 @@ const STRETCH_MIN: usize = 4;
 /// Subagents of one commit that are named; the rest is counted.
 const SUBAGENTS_MAX: usize = 5;
 /// Columns that a prompt keeps at least.
-const PROMPT_MIN: usize = 20;
-/// Columns from which on tools are named and not only counted.
-const TOOLS_WIDTH: usize = 100;
+const PROMPT_MIN: usize = 28;
+/// What a narrow terminal leaves out, in this order.
+const LEFT_OUT: &[&str] = &["CALLS", "TOOK", "WHEN", "OUTCOME"];
 
 /// How a tree is drawn.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +43,9 @@ pub(crate) struct TurnDrawing<'a> {
 
 /// A line of the drawing with what hangs on it.
 struct Line {
-    text: String,
+    row: Vec<Cell>,
+    /// The subagents that it started, as lines.
+    subagents: String,
     /// What stands left of it, for the line that stands for left out ones.
     before: String,
     /// Lines of one stretch follow each other without a branch between them.
@@ -65,9 +67,26 @@ impl TurnDrawing<'_> {
     pub(crate) fn render(&self, tree: &Tree) -> String {
         let lines = self.lines(tree);
         let turns = lines.iter().filter(|line| line.is_turn).count();
-        let mut text = String::new();
+        let mut kept = Vec::new();
         for stretch in lines.chunk_by(|one, other| one.stretch == other.stretch) {
-            shown(&mut text, stretch, turns);
+            shown(&mut kept, stretch, turns);
+        }
+        let mut table = Table::new(&[
+            ("", Column::Left),
+            ("WHEN", Column::Left),
+            ("TOOK", Column::Right),
+            ("CALLS", Column::Right),
+            ("OUTCOME", Column::Left),
+            ("PROMPT", Column::Flexible),
+            ("", Column::Left),
+        ]);
+        kept.iter().for_each(|(line, _)| table.row(line.row.clone()));
+        let table = table.narrowed(LEFT_OUT, PROMPT_MIN, self.width).render(self.width);
+        let mut rows = table.split_inclusive('\n');
+        let mut text = rows.next().unwrap_or_default().to_owned();
+        for ((line, left_out), row) in kept.iter().zip(rows) {
+            gap(&mut text, line, *left_out);
+            put!(text, "{row}{}", line.subagents);
         }
         text
     }
@@ -155,59 +174,48 @@ impl TurnDrawing<'_> {
                 "interrupted".clone_into(&mut turn.outline.outcome);
                 turn
             });
-            let mut text = self.line(left, node, stopped.as_ref().or(turn), is_last);
+            let row = self.row(left, node, stopped.as_ref().or(turn), is_last);
+            let mut subagents = String::new();
             if is_last {
-                self.subagents(&mut text, before, node.subagents.as_deref().unwrap_or_default());
+                self.subagents(&mut subagents, before, node.subagents.as_deref().unwrap_or_default());
             }
             let is_turn = turn.is_some_and(|turn| turn.number.is_some());
-            lines.push(Line { text, before: before.to_owned(), stretch, is_turn, is_here });
+            lines.push(Line { row, subagents, before: before.to_owned(), stretch, is_turn, is_here });
         }
     }
 
-    fn line(&self, left: &str, node: &Commit, turn: Option<&OverviewTurn>, is_last: bool) -> String {
+    fn row(&self, left: &str, node: &Commit, turn: Option<&OverviewTurn>, is_last: bool) -> Vec<Cell> {
         let (mark, style) = mark(node);
         let number = turn.and_then(|turn| turn.number);
-        let began = turn.and_then(|turn| turn.outline.began_at.as_deref()).unwrap_or(&node.created_at);
+        let did = turn.map(|turn| &turn.outline);
+        let began = did.and_then(|did| did.began_at.as_deref()).unwrap_or(&node.created_at);
         let mut head = vec![(style, mark.to_owned()), (Style::Id, self.ids.cut(&node.id))];
         head.extend(number.map(|number| (Style::Strong, format!("{number}."))));
-        let mut tail: Vec<(Style, String)> = turn
-            .into_iter()
-            .flat_map(|turn| outline::outcome(&turn.outline, turn.prompt.is_some()))
-            .collect();
+        let plain: Vec<&str> = head.iter().map(|(_, text)| text.as_str()).collect();
+        let head = table::painted(
+            format!("{left}{}", plain.join(" ")),
+            format!("{}{}", Style::Faint.paint(left), painted(&head, " ")),
+        );
+        let outcome = turn.map(|turn| outline::outcome(&turn.outline, turn.prompt.is_some()));
+        let mut names = if is_last { names(node, usize::MAX) } else { Vec::new() };
         if is_last {
-            tail.extend(names(node, usize::MAX));
-            let copies = node
-                .links
-                .iter()
-                .flatten()
-                .filter(|link| link.kind == "derived_from" && link.from == node.id);
-            tail.extend(copies.map(|link| (Style::Faint, format!("⑂ copy of {}", self.ids.cut(&link.to)))));
-            tail.extend((node.id == self.here).then(|| (Style::Strong, "◀".to_owned())));
+            let links = node.links.iter().flatten();
+            let copies = links.filter(|link| link.kind == "derived_from" && link.from == node.id);
+            names.extend(copies.map(|link| (Style::Faint, format!("⑂ copy of {}", self.ids.cut(&link.to)))));
+            names.extend((node.id == self.here).then(|| (Style::Strong, "◀".to_owned())));
         }
-        let columns = |pieces: &[(Style, String)]| -> usize {
-            pieces.iter().map(|(_, text)| text.chars().count() + 2).sum()
-        };
-        let used = left.chars().count() + columns(&head) + columns(&tail);
-        // In a narrow window it says less of how a turn went.
-        let mut facts = self.facts(turn, time::of_text(began));
-        while used + PROMPT_MIN + columns(&facts) > self.width && facts.pop().is_some() {}
-        let room = self.width.saturating_sub(used + columns(&facts)).max(PROMPT_MIN);
-        facts.append(&mut tail);
         let about = turn.and_then(|turn| session::prompt(turn, self.width == usize::MAX));
         let about = about.unwrap_or_else(|| tame(without_tools(&node.summary.text, turn)));
-        let about = fit(&about, room);
-        let (head, tail) = (outline::painted(&head, " "), outline::painted(&facts, "  "));
-        format!("{}{head} {about}  {tail}\n", Style::Faint.paint(left))
-    }
-
-    /// Returns when a turn was, how long it took and what it called, what is worth most first.
-    fn facts(&self, turn: Option<&OverviewTurn>, began: Timestamp) -> Vec<(Style, String)> {
-        let mut facts = vec![moment(began, self.now)];
-        if let Some(did) = turn.map(|turn| &turn.outline) {
-            let calls = if self.width >= TOOLS_WIDTH { outline::tools(did) } else { outline::calls(did) };
-            facts.extend(outline::took(did).into_iter().chain(calls));
-        }
-        facts.into_iter().map(|text| (Style::Faint, text)).collect()
+        let calls = did.map_or(0, |did| did.tools.values().sum::<u64>());
+        vec![
+            head,
+            cell(Style::Faint, moment(time::of_text(began), self.now)),
+            cell(Style::Faint, did.and_then(outline::took).unwrap_or_default()),
+            cell(Style::Faint, if calls > 0 { grouped(calls) } else { String::new() }),
+            pieces(&outcome.unwrap_or_default()),
+            cell(Style::Plain, about),
+            pieces(&names),
+        ]
     }
 
     fn subagents(&self, text: &mut String, before: &str, all: &[TreeSubagent]) {
@@ -235,8 +243,9 @@ impl TurnDrawing<'_> {
     }
 }
 
-/// Appends the lines of a stretch: all of them in a small tree, else the first and the last turns, and what is no turn.
-fn shown(text: &mut String, stretch: &[Line], turns: usize) {
+/// Keeps the lines of a stretch that are shown, each with the number of turns before it that are not: all in a small tree, else
+/// the first and the last turns, and what is no turn.
+fn shown<'l>(kept: &mut Vec<(&'l Line, u64)>, stretch: &'l [Line], turns: usize) {
     let own = stretch.iter().filter(|line| line.is_turn).count();
     let share = (TURNS_MAX * own).div_ceil(turns.max(1)).max(STRETCH_MIN);
     let is_whole = turns <= TURNS_MAX || own <= share + 1;
@@ -246,9 +255,8 @@ fn shown(text: &mut String, stretch: &[Line], turns: usize) {
         let is_end = number < share.div_ceil(2) || number >= tail_from;
         number += usize::from(line.is_turn);
         if is_whole || is_end || !line.is_turn || line.is_here {
-            gap(text, line, left_out);
+            kept.push((line, left_out));
             left_out = 0;
-            text.push_str(&line.text);
         } else {
             left_out += 1;
         }
@@ -312,8 +320,9 @@ mod tests {
     use super::*;
 
     fn stretch(count: usize, here: Option<usize>) -> Vec<Line> {
-        let line = |at| Line {
-            text: format!("{at}\n"),
+        let line = |at: usize| Line {
+            row: Vec::new(),
+            subagents: at.to_string(),
             before: "│ ".to_owned(),
             stretch: 0,
             is_turn: true,
@@ -323,8 +332,14 @@ mod tests {
     }
 
     fn drawn(count: usize, here: Option<usize>) -> Vec<String> {
+        let lines = stretch(count, here);
+        let mut kept = Vec::new();
+        shown(&mut kept, &lines, count);
         let mut text = String::new();
-        shown(&mut text, &stretch(count, here), count);
+        for (line, left_out) in kept {
+            gap(&mut text, line, left_out);
+            put!(text, "{}\n", line.subagents);
+        }
         let text = crate::output::screen::finish(&text, false);
         text.lines().map(str::to_owned).collect()
     }

@@ -282,7 +282,7 @@ impl Canvas<'_> {
             Style::Subagent | Style::Good => color(Color::Green),
             Style::Note | Style::Hint => color(Color::Cyan).add_modifier(Modifier::BOLD),
             Style::Warning => color(Color::Yellow).add_modifier(Modifier::BOLD),
-            Style::Error => color(Color::Red).add_modifier(Modifier::BOLD),
+            Style::Error | Style::Hit => color(Color::Red).add_modifier(Modifier::BOLD),
         }
     }
 }

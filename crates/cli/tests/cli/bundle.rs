@@ -94,3 +94,32 @@ fn what_is_wrong_with_a_bundle_is_said() {
     to.run(&["bundle", "import", "/no/such/file"]).code(3);
     assert_eq!(to.json(&["list"])["sessions"], serde_json::json!([]), "nothing was stored");
 }
+
+/// A newcomer gave a bundle to `import`, and met 22 names of formats.
+#[test]
+fn a_file_is_taken_for_what_it_is() {
+    let Pair { from, to, tip, bundle } = pair();
+    from.run(&["bundle", "export", &tip, "--out", &bundle]).ok();
+    let other = to.home.write("other.bin", &std::fs::read(&bundle).unwrap());
+    let other = other.to_str().unwrap();
+    let transcript = to.home.write("b.jsonl", story::retry("/home/ann/barn").text().as_bytes());
+    let transcript = transcript.to_str().unwrap();
+    for command in ["show", "resume", "export"] {
+        to.run(&[command, other]).code(3).complains(&[&format!("`stemma import {other}`")]);
+        to.run(&[command, transcript])
+            .code(3)
+            .complains(&[&format!("`stemma import {transcript}` reads it first")]);
+    }
+    let said = to.run(&["import", other, transcript]).code(10);
+    assert!(said.text().contains(&format!("`stemma bundle import {other}` imports it")), "{}", said.text());
+    to.run(&["doctor", other]).complains(&["it is a bundle", "`stemma bundle import "]);
+    to.run(&["bundle", "import", transcript]).complains(&["`stemma import FILE`"]);
+    assert!(!to.run(&["list"]).ok().text().contains("⇄ box"));
+    assert_eq!(
+        to.run(&["import", other, "--json"]).ok().json()["new_commits"].as_u64().map(|new| new > 0),
+        Some(true)
+    );
+    assert!(to.run(&["list"]).ok().text().contains("⇄ box"));
+    let shown = to.run(&["bundle", "show", other]).ok().text();
+    assert!(!shown.contains("sighting"), "{shown}");
+}

@@ -38,7 +38,10 @@ fn a_session_is_told_within_a_budget_the_newest_turn_whole() {
     }
     stage.run(&["handoff", SESSION, "--budget", "10"]).code(2).complains(&["at least 1000"]);
     let out = stage.home.path().join("handoff.md");
-    stage.run(&["handoff", "--last", "--out", out.to_str().unwrap()]).ok().complains(&["14 of 14 turns"]);
+    stage
+        .run(&["handoff", "--last", "--out", out.to_str().unwrap()])
+        .ok()
+        .complains(&["tokens: 14 turns, in"]);
     // The same as a format of `materialize`.
     let made = stage.run(&["materialize", SESSION, "--format", "handoff-v1", "--out", "-"]).ok().stdout;
     assert_eq!(made, std::fs::read(&out).unwrap());

@@ -51,6 +51,7 @@ mod terminal;
 mod trust;
 mod undo;
 mod watch;
+mod way_out;
 mod widths;
 mod window;
 mod window_summaries;

@@ -80,9 +80,76 @@ fn a_command_without_its_argument_names_the_usual_one() {
         (&["doctor"][..], "hint: `stemma doctor --all`"),
         (&["install"], "hint: `stemma install --all`"),
         (&["diff"], "hint: `stemma diff @`"),
-        (&["tag", "remove", "v1"], "hint: `stemma tag` lists"),
+        (&["tag", "remove"], "hint: `stemma tag` lists"),
     ] {
         stage.run(command).code(2).complains(&[usual]);
     }
     stage.run(&["tag"]).ok().complains(&["No tags."]);
+}
+
+/// Small things that a newcomer met, each with what it says now.
+#[test]
+fn slips_are_answered_in_words() {
+    let stage = Stage::new();
+    let path = stage.home.write("a.jsonl", crate::story::retry("/home/ann/shop").text().as_bytes());
+    let tip = stage.import(&path)["tip"].as_str().unwrap().to_owned();
+    stage.run(&["tag", "add", &tip, "v1"]).ok();
+    stage.run(&["tag", "remove", "v1"]).ok();
+    stage.run(&["tag", "remove", "v1"]).code(3).complains(&["no tag is called `v1`", "`stemma tag` lists"]);
+    stage.run(&["tag"]).ok().complains(&["No tags."]);
+    stage.run(&["tag", "add", &tip, "v2"]).ok();
+    stage.run(&["tag", "remove", &tip, "v2"]).ok();
+    stage.run(&["list", "-n", "abc"]).code(2).complains(&["'abc'", "it is not a whole number"]);
+    stage.run(&["exclude", "add", "/no/such/folder"]).ok().complains(&["there is no /no/such/folder now"]);
+    stage.run(&["pause"]).ok();
+    assert!(stage.run(&["unpause"]).ok().text().starts_with("Capture is on, but for:"));
+    stage.run(&["exclude", "remove", "/no/such/folder"]).ok();
+    stage.run(&["uninstall", "--all"]).ok().complains(&["What was captured stays in", "for good"]);
+    assert!(stage.run(&["hook", "--help"]).ok().text().contains("Usage: stemma hook"));
+    for value in ["on", "off", "1", "false"] {
+        stage.run(&["config", "set", "secrets.vault", value]).ok();
+        let config = stage.run(&["config"]).ok().text();
+        assert!(
+            config.lines().any(|line| line.starts_with("secrets.vault") && line.contains(value)),
+            "{config}"
+        );
+    }
+    stage.run(&["config", "set", "secrets.vault", "maybe"]).complains(&["`secrets.vault` is `on` or `off`"]);
+    stage.home.write("home/project/f.txt", b"a\nb\n");
+    stage.run(&["blame", "f.txt:2-1"]).complains(&["names no line", "counted from 1"]);
+    assert!(stage.run(&["list", "retry"]).ok().text().contains("retry loop"));
+    stage.run(&["list", "nosuchword"]).ok().complains(&["`stemma search nosuchword`"]);
+}
+
+/// Each command warned that nothing is logged.
+#[test]
+fn a_store_that_cannot_be_logged_in_says_so_in_status_alone() {
+    let stage = Stage::new();
+    stage.run(&["import"]).ok();
+    let log = stage.home.stemmata_home().join("logs/stemma.log");
+    let _none = std::fs::remove_file(&log);
+    std::fs::create_dir_all(&log).unwrap();
+    assert!(!stage.run(&["list"]).ok().stderr.contains("logged"));
+    assert!(stage.run(&["status"]).ok().text().contains("nothing is logged"));
+    let mut asked = stage.command(&["list"]);
+    let said = crate::stage::said(asked.env("STEMMATA_LOG", "debug").output().unwrap());
+    said.ok().complains(&["nothing is logged"]);
+}
+
+/// A loop of one's own has no transcript; its session says where it worked all the same.
+#[test]
+fn a_session_of_turns_is_resumed_where_it_worked() {
+    let stage = Stage::new();
+    stage.run(&["decision", "add", "One file for each day"]).ok();
+    let ledgers = stage.json(&["ledger", "list"]);
+    let ledger = ledgers["ledgers"][0]["id"].as_str().unwrap_or_else(|| panic!("{ledgers}")).to_owned();
+    let turn =
+        format!("\"turn\":{{\"ledger\":\"{ledger}\",\"session\":\"q\",\"agent\":\"w\",\"template\":\"t\"}}");
+    let feed = |command: &str, rest: &str| {
+        stage.feed(&["turn", command], format!("{{{turn},{rest}}}").as_bytes()).ok();
+    };
+    feed("begin", r#""said":{"id":"u1","role":"user","text":"Check it"}"#);
+    feed("end", r#""entries":[{"id":"a2","role":"assistant","text":"All fine."}]"#);
+    let said = stage.run(&["fork", "q", "--in", "claude-code", "--dry-run"]);
+    assert!(!said.stderr.contains("does not say which directory"), "{}", said.stderr);
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
 use serde_json::Value;
+use stemmata_testkit::claude::ClaudeSession;
 
 use crate::stage::Stage;
 
@@ -471,4 +472,54 @@ fn a_secret_in_several_lines_is_found_in_what_is_stored() {
     let native = String::from_utf8(stage.native(&tip(&sessions(&stage)[0]))).unwrap();
     let wanted = format!("{init}{}{}{}", delta("see [REDACTED:ticket]"), delta(""), delta(" there"));
     assert_eq!(native, wanted);
+}
+
+/// A newcomer met them as `@`, as «(no prompt)», as only here, and among the sessions to fork, where placing one failed.
+#[test]
+fn a_record_of_a_command_is_called_by_its_command_and_is_in_nobodys_way() {
+    let stage = Stage::new();
+    stage.run(&["run", "--", "echo", "hi"]).ok();
+    stage.run(&["show", "@"]).code(3);
+    let session = stage
+        .home
+        .write_session(&ClaudeSession::new(3).turns(2).cwd(stage.home.project().to_str().unwrap()).build());
+    stage.import(&session);
+    let work = stage.run(&["show", "@"]).ok().text();
+    let secret = format!("ghp_{}", "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8");
+    stage.run(&["run", "--", "sh", "-c", "echo \"$0\"\n", "two words"]).ok();
+    stage.run(&["run", "--", "echo", &secret]).ok();
+    stage.run(&["run", "--", "printf", "%s", &"long ".repeat(100)]).ok();
+    let listed = sessions(&stage);
+    let titles: Vec<&str> = listed.iter().filter_map(|session| session["title"].as_str()).collect();
+    let is_there = |title: &str| titles.contains(&title);
+    assert!(is_there("echo hi") && is_there("sh -c 'echo \"$0\" ' 'two words'"), "{titles:?}");
+    assert!(is_there("echo [REDACTED:github-token]"), "{titles:?}");
+    assert!(titles.iter().any(|title| title.starts_with("printf %s") && title.ends_with('…')), "{titles:?}");
+    assert!(!stage.run(&["list", "--json"]).ok().text().contains(&secret));
+    assert_eq!(stage.run(&["show", "@"]).ok().text(), work);
+    assert_eq!(stage.run(&["status", "--json"]).ok().json()["only_here_sessions"], 0);
+    assert!(!stage.run(&["recover"]).ok().text().contains("echo"));
+    for (command, shown) in [("fork", false), ("resume", false), ("show", true)] {
+        let said = stage.run(&[command]).code(2).text();
+        assert_eq!(said.contains("echo hi"), shown, "{said}");
+    }
+    assert!(stage.run(&["fork", "--in", "codex"]).code(2).text().contains("echo hi"));
+    let home = stage.run(&[] as &[&str]).ok().text();
+    assert!(home.contains("echo hi") && !home.contains("--in"), "{home}");
+}
+
+/// The command line reaches a record that the next command takes up, and a structured one, which says nothing of it.
+#[test]
+fn the_command_line_is_kept_beside_a_record() {
+    let stage = Stage::new();
+    let init = "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\",\"cwd\":\"/w\"}\n";
+    let file = stage.home.write("stream.txt", init.as_bytes());
+    stage.run(&["status"]).ok();
+    let store = rusqlite::Connection::open(stage.database()).unwrap();
+    store.execute_batch("BEGIN IMMEDIATE").unwrap();
+    stage.run(&["run", "--", "cat", file.to_str().unwrap()]).ok();
+    store.execute_batch("ROLLBACK").unwrap();
+    let title = sessions(&stage)[0]["title"].clone();
+    assert_eq!(title, format!("cat {}", file.display()));
+    assert_eq!(streams(&stage), Vec::<PathBuf>::new(), "nothing stays beside it");
 }

@@ -141,3 +141,52 @@ fn tags_are_listed() {
     let text = stage.run(&["tag", "ls"]).ok().text();
     assert!(text.starts_with("better  ctx-") && text.lines().count() == 2, "{text}");
 }
+
+/// Found by a newcomer: `2>&1 | head` ended with a panic.
+#[test]
+fn readers_that_are_gone_never_make_a_command_panic() {
+    let scene = Scene::new();
+    let gone = || std::io::pipe().unwrap().1;
+    for call in CALLS {
+        for has_stdout in [true, false] {
+            let mut command = scene.stage.command(&scene.filled(call));
+            command.stderr(gone());
+            if has_stdout {
+                command.stdout(std::process::Stdio::null())
+            } else {
+                command.stdout(gone())
+            };
+            let code = command.status().unwrap().code();
+            assert!(code.is_some_and(|code| code <= 12), "`{call}`: {code:?}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_searched_is_not_said_to_hold_nothing() {
+    let stage = Stage::new();
+    stage.home.write_session(&stemmata_testkit::claude::ClaudeSession::new(5).turns(2).build());
+    stage.run(&["import"]).ok();
+    assert!(stage.run(&["search", "nosuchword"]).ok().stderr.starts_with("Nothing found.\n"));
+    let index = stage.home.stemmata_home().join("index");
+    std::fs::remove_dir_all(&index).unwrap();
+    std::fs::write(&index, "in its way").unwrap();
+    let said = stage.run(&["search", "nosuchword"]).ok().stderr;
+    assert!(said.contains("note: ") && said.contains("Nothing found in what was searched."), "{said}");
+}
+
+#[test]
+fn the_same_trouble_of_many_files_is_said_once() {
+    let stage = Stage::new();
+    for seed in 1..5 {
+        stage.home.write_session(&stemmata_testkit::claude::ClaudeSession::new(seed).turns(2).build());
+    }
+    stage.run(&["status"]).ok();
+    std::fs::write(stage.home.stemmata_home().join("secrets.toml"), "rules = 7\n").unwrap();
+    let said = stage.run(&["import"]).code(5).text();
+    assert!(
+        said.contains("4 files could not be imported:") && said.contains("the same of 3 other files"),
+        "{said}"
+    );
+    assert_eq!(said.matches("secrets.toml:1").count(), 1, "{said}");
+}

@@ -9,6 +9,11 @@ use super::error::BundleError;
 /// What a bundle begins with.
 pub(super) const MAGIC: &[u8; 16] = b"stemmata bundle\n";
 
+/// Returns whether a file with this beginning is a bundle.
+pub fn is_bundle(head: &[u8]) -> bool {
+    head.starts_with(MAGIC)
+}
+
 /// The newest version that this program reads, and the one that it writes.
 pub(super) const VERSION: u16 = 1;
 

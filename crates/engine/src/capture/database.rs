@@ -460,6 +460,7 @@ fn foreign(database: &Path, error: &rusqlite::Error) -> EngineError {
             "{} could not be read as its versions {} write it ({error}); `{}` gives a file that can be imported",
             DATABASE.shown, DATABASE.versions, DATABASE.export
         ),
+        is_bundle: false,
     }
 }
 

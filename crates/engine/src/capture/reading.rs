@@ -132,7 +132,11 @@ impl Engine {
         let previous = self.store.session(&key)?;
         if previous.as_ref().is_some_and(Session::is_sidecar) {
             let reason = "it was captured with the transcript that it is beside".to_owned();
-            return Err(EngineError::NotATranscript { path: transcript.path().to_owned(), reason });
+            return Err(EngineError::NotATranscript {
+                path: transcript.path().to_owned(),
+                reason,
+                is_bundle: false,
+            });
         }
         let known = previous.as_ref().and_then(|known| known.cwd.as_deref());
         let scrubber = self.scrubber_for(transcript, known, options.cwd.as_deref())?;

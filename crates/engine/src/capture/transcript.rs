@@ -45,6 +45,8 @@ pub struct CaptureOptions {
     pub template_alias: Option<Template>,
     /// Where the session works, for a format that does not say.
     pub cwd: Option<String>,
+    /// What the session is called where its transcript does not say; its secrets are replaced.
+    pub title: Option<String>,
     /// Keep what an open turn holds as a provisional commit. Where there is one already, it goes on all the same.
     pub leaf: bool,
     /// The transcript's format, where the caller knows it because it wrote the file; otherwise it is detected.
@@ -63,6 +65,7 @@ impl CaptureOptions {
             thread: None,
             template_alias: None,
             cwd: None,
+            title: None,
             leaf: true,
             format: None,
         }
@@ -217,8 +220,8 @@ impl Engine {
         let ingest = Ingest::new(self, prepared.adapter, splitter, sighting, begun);
         let ingest = looks.into_iter().fold(ingest, Ingest::careful).expect(earlier);
         let expected = prepared.stored.clone();
-        let cwd = options.cwd.clone();
-        let mut run = Run { ingest, prepared, granularity, windows, cwd, expected, rest: None };
+        let (cwd, named) = (options.cwd.clone(), options.title.clone());
+        let mut run = Run { ingest, prepared, granularity, windows, cwd, named, expected, rest: None };
         let captured = match run.read_lines(self, options, lines) {
             Ok(()) => self.finish(&mut run, options.leaf),
             // What stands before the line is kept as what stands before the end of a file is, and the cursor says where it ends.
@@ -377,6 +380,8 @@ pub(super) struct Run<'e> {
     pub(super) windows: Windows,
     /// Where the session works, where its records do not say.
     cwd: Option<String>,
+    /// What the session is called, where its records do not say.
+    named: Option<String>,
     /// The cursor that the store has, unless another process read the transcript too.
     expected: Option<Vec<u8>>,
     /// What gives the title, once something that was forgotten was met.

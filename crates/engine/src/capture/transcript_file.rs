@@ -13,6 +13,7 @@ use stemmata_runtimes::adapter::{
 };
 use stemmata_runtimes::registry;
 
+use crate::bundle::is_bundle;
 use crate::capture::cursor::FileStamp;
 use crate::capture::database::SESSION;
 use crate::capture::document::DOCUMENT_BYTES_MAX;
@@ -20,7 +21,6 @@ use crate::capture::events;
 use crate::capture::kept::Kept;
 use crate::capture::lines::{Lines, split_lines};
 use crate::capture::source::{RawBytes, file_of, is_packed, look, plain_name, unpack, unpack_head};
-use crate::engine::known_formats;
 use crate::error::{EngineError, Result};
 
 /// Bytes that are read at once behind the beginning of a long first record.
@@ -255,18 +255,19 @@ impl Transcript {
     fn detect(&mut self) -> Result<(&'static dyn Adapter, Detection)> {
         let beginning = self.beginning()?;
         let (is_empty, is_cut) = (beginning.is_empty(), is_first_record_cut(beginning));
+        let is_bundle = is_bundle(beginning);
         let found = match registry::detect(beginning) {
             // Most formats know themselves by the beginning of a long record; only for the others is more of it read.
             None if is_cut => registry::detect(self.first_records()?),
             found => found,
         };
         found.ok_or_else(|| {
-            let reason = if is_empty {
-                "it is empty".to_owned()
-            } else {
-                format!("its beginning fits none of the known formats ({})", known_formats())
+            let reason = match (is_empty, is_bundle) {
+                (true, _) => "it is empty",
+                (_, true) => "it is a bundle",
+                (false, false) => "no known client writes such a beginning",
             };
-            EngineError::NotATranscript { path: self.path.clone(), reason }
+            EngineError::NotATranscript { path: self.path.clone(), reason: reason.to_owned(), is_bundle }
         })
     }
 
@@ -458,7 +459,7 @@ pub(crate) fn check_regular(path: &Path, metadata: &Metadata) -> Result<()> {
         return Ok(());
     }
     let reason = if metadata.is_dir() { "it is a folder" } else { "it is not a regular file" };
-    Err(EngineError::NotATranscript { path: path.to_owned(), reason: reason.to_owned() })
+    Err(EngineError::NotATranscript { path: path.to_owned(), reason: reason.to_owned(), is_bundle: false })
 }
 
 /// Returns a handle to the beginning of a file that was read before.

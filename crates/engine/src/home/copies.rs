@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stemmata_store::maintain::repair::{RepairOutcome, RepairSource};
-use stemmata_store::{SqliteStore, Store};
+use stemmata_store::{SqliteStore, Store, StoreError};
 
 use super::{Home, create_private};
 use crate::error::{Absent, EngineError, Result};
@@ -46,9 +46,11 @@ impl Home {
     /// Opens a backup or another store, or lays a bundle out in a store of its own.
     fn copy_in(&self, from: &Path, named: &dyn Fn(&Path) -> String) -> Result<Copy> {
         let open = |folder: &Path| {
-            SqliteStore::open(folder, self.store_options())
-                .map(Arc::new)
-                .map_err(|source| EngineError::OpenStore { folder: folder.to_owned(), source })
+            SqliteStore::open(folder, self.store_options()).map(Arc::new).map_err(|source| match source {
+                // It is not this data directory's store that should be replaced.
+                StoreError::NotAStore { .. } | StoreError::DatabaseDamaged { .. } => source.into(),
+                source => EngineError::OpenStore { folder: folder.to_owned(), source },
+            })
         };
         if from.is_file() {
             let bundle = File::open(from).map_err(EngineError::io("read", from))?;

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use stemmata_model::quote::one_line_within;
 use stemmata_store::{read_bounded, write_file};
 
 use super::Home;
@@ -13,6 +14,7 @@ use crate::capture::stream::StreamRules;
 use crate::error::{EngineError, Result};
 use crate::scrubbing::{
     PROJECT_RULES, ProjectTrust, StoreRules, UntrustedRules, check_project_rules, rules_file_hash,
+    scrubber_without_store,
 };
 
 /// Bytes of the file that are read at most: one more than make sense, so that its reader says so.
@@ -20,6 +22,9 @@ const FILE_BYTES_MAX: u64 = 256 * 1024 + 1;
 
 /// Bytes of the lists below that are read at most.
 const LIST_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Characters of a title at most, as the store bounds them.
+const TITLE_CHARS_MAX: usize = 200;
 
 /// Rules of projects that are remembered as met and not trusted.
 const MET_MAX: usize = 100;
@@ -151,6 +156,16 @@ impl Home {
     pub fn stream_rules<'a>(&self, cwd: &'a Path) -> Result<StreamRules<'a>> {
         let Rules { store, trust } = self.rules()?;
         Ok(StreamRules { store, cwd: Some(cwd), trust })
+    }
+
+    /// Returns a text on one line as a session's title, without its secrets. None where the rules for these make no sense:
+    /// what cannot be scrubbed is not kept.
+    pub fn scrubbed_title(&self, text: &str, cwd: &Path) -> Option<String> {
+        let Rules { store, trust } = self.rules().ok()?;
+        let scrubber = scrubber_without_store(store, trust, Some(cwd)).ok()?;
+        // Cut afterwards: half a secret is not found.
+        let text = scrubber.scrub_text(text).ok()?.text;
+        Some(one_line_within(&text, TITLE_CHARS_MAX)).filter(|title| !title.is_empty())
     }
 
     /// Reads which rules count now.

@@ -13,17 +13,19 @@ use stemmata_store::{read_bounded, write_file};
 use super::create_private;
 use crate::capture::captured::Captured;
 use crate::capture::stream::timed_format;
+use crate::capture::transcript::CaptureOptions;
 use crate::error::{EngineError, Result};
 use crate::temporary::TempFiles;
 
 /// Files of a folder that are looked at.
 const LISTED_MAX: usize = 10_000;
 
-/// The ending of the file beside a stream that says which directory its command works in.
+/// The endings of the files beside a stream: the directory that its command works in, and what the session is called.
 const CWD: &str = "cwd";
+const TITLE: &str = "title";
 
-/// Bytes of that file at most: no system has longer paths.
-const PATH_BYTES_MAX: u64 = 16 * 1024;
+/// Bytes of such a file at most: no system has longer paths.
+const BESIDE_BYTES_MAX: u64 = 16 * 1024;
 
 /// How every timed line begins, as [`crate::StreamRecorder`] writes it.
 const TIMED_BEGIN: &[u8; 6] = b"{\"t\":\"";
@@ -55,11 +57,11 @@ impl Streams {
     }
 
     /// Opens a new stream, locked for as long as the file is open: what is locked is still being written. The directory that the
-    /// command works in is kept beside it, for who captures it in its place.
+    /// command works in and the session's title, without secrets, are kept beside it for another process that captures it.
     ///
     /// # Errors
     /// `Io` where a file cannot be created.
-    pub fn open(&self, session: &str, cwd: &Path) -> Result<(PathBuf, File)> {
+    pub fn open(&self, session: &str, cwd: &Path, title: Option<&str>) -> Result<(PathBuf, File)> {
         let path = self.path_of(session);
         create_private(&self.folder)?;
         // Locked before it has its name, since who finds a stream without a lock takes it away. The lock goes with the file.
@@ -67,8 +69,11 @@ impl Streams {
         let file = begun.and_then(|begun| begun.persist(&path).map_err(|error| error.error));
         let file = file.map_err(EngineError::io("create", &path))?;
         // After that: without its stream nobody would ever remove it.
-        let beside = path.with_extension(CWD);
-        write_file(&beside, cwd.to_string_lossy().as_bytes()).map_err(EngineError::io("create", &beside))?;
+        for (ending, text) in [(CWD, Some(cwd.to_string_lossy())), (TITLE, title.map(Into::into))] {
+            let beside = path.with_extension(ending);
+            let written = text.map_or(Ok(()), |text| write_file(&beside, text.as_bytes()));
+            written.map_err(EngineError::io("create", &beside))?;
+        }
         Ok((path, file))
     }
 
@@ -90,7 +95,9 @@ impl Streams {
         }
         match std::fs::remove_file(path) {
             Ok(()) => {
-                let _gone = std::fs::remove_file(path.with_extension(CWD));
+                for ending in [CWD, TITLE] {
+                    let _gone = std::fs::remove_file(path.with_extension(ending));
+                }
                 true
             }
             Err(error) => {
@@ -110,14 +117,21 @@ impl Streams {
         let to = folder.join(path.file_name().unwrap_or_default());
         // Names hold a random id, so nothing is there already.
         std::fs::rename(path, &to).map_err(EngineError::io("set aside", path))?;
-        let _gone = std::fs::rename(path.with_extension(CWD), to.with_extension(CWD));
+        for ending in [CWD, TITLE] {
+            let _gone = std::fs::rename(path.with_extension(ending), to.with_extension(ending));
+        }
         Ok(to)
     }
 
-    /// Returns the directory that a stream's command worked in, where that is known.
-    pub fn cwd_of(path: &Path) -> Option<String> {
-        let text = read_bounded(&path.with_extension(CWD), PATH_BYTES_MAX).ok().flatten()?;
-        String::from_utf8(text).ok().filter(|text| !text.is_empty())
+    /// Returns how a process captures a stream that another one records: in its format, with the directory and the title that
+    /// are kept beside it.
+    pub fn capture_options(path: &Path, options: CaptureOptions) -> CaptureOptions {
+        let beside = |ending: &str| {
+            let text = read_bounded(&path.with_extension(ending), BESIDE_BYTES_MAX).ok().flatten()?;
+            String::from_utf8(text).ok().filter(|text| !text.is_empty())
+        };
+        let (cwd, title) = (beside(CWD).or(options.cwd), beside(TITLE));
+        CaptureOptions { cwd, title, format: Self::format_of(path), ..options }
     }
 
     /// Returns the streams that were set aside.
@@ -131,7 +145,7 @@ impl Streams {
 
     /// Returns the format of a stream where its first bytes are what we write before timed lines; another one says itself
     /// what it is.
-    pub fn format_of(path: &Path) -> Option<FormatId> {
+    fn format_of(path: &Path) -> Option<FormatId> {
         let mut begin = [0; TIMED_BEGIN.len()];
         File::open(path).and_then(|mut file| file.read_exact(&mut begin)).ok()?;
         (begin == *TIMED_BEGIN).then(timed_format)
@@ -159,8 +173,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let streams = Streams::in_run(folder.path());
         assert_eq!(streams.left(), Vec::<PathBuf>::new());
-        let (path, file) = streams.open("s", Path::new("/kiln")).unwrap();
-        assert_eq!(Streams::cwd_of(&path).as_deref(), Some("/kiln"));
+        let (path, file) = streams.open("s", Path::new("/kiln"), Some("echo hi")).unwrap();
+        let options = Streams::capture_options(&path, CaptureOptions::import());
+        assert_eq!((options.cwd.as_deref(), options.title.as_deref()), (Some("/kiln"), Some("echo hi")));
         assert_eq!(streams.left(), Vec::<PathBuf>::new());
         drop(file);
         assert_eq!(streams.left(), std::slice::from_ref(&path));

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use stemmata_model::Trigger;
@@ -61,6 +61,17 @@ pub enum NotTakenUp {
         /// Why.
         reason: String,
     },
+}
+
+impl NotTakenUp {
+    /// Returns the file.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Transcript { path, .. } | Self::Stream { path, .. } | Self::SetAside { kept: path, .. } => {
+                path
+            }
+        }
+    }
 }
 
 impl fmt::Display for NotTakenUp {
@@ -147,12 +158,8 @@ impl Home {
 
     /// Captures what a command under `run` left. What never can be captured is set aside.
     fn take_up_stream(&self, engine: &Engine, path: PathBuf, tried: &mut usize) -> Option<NotTakenUp> {
-        let options = CaptureOptions {
-            trigger: Trigger::SessionEnd,
-            format: Streams::format_of(&path),
-            cwd: Streams::cwd_of(&path),
-            ..CaptureOptions::import()
-        };
+        let options = CaptureOptions { trigger: Trigger::SessionEnd, ..CaptureOptions::import() };
+        let options = Streams::capture_options(&path, options);
         let captured = engine.capture(&path, &options);
         // What is excluded costs nothing and stays: it must not stand in the way of the rest.
         *tried += usize::from(!matches!(captured, Err(EngineError::HeldBack { .. })));

@@ -5,7 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use stemmata_model::{
-    Commit, CommitId, EntryKind, EventSeq, LedgerId, Role, SessionId, ThreadId, TicketId, Timestamp, topics,
+    Commit, CommitId, EntryKind, EventSeq, LedgerId, Role, SHORT_CHARS_MIN, SessionId, ThreadId, TicketId,
+    Timestamp, topics,
 };
 use stemmata_prompt::reduce::memory::ProjectMemory;
 use stemmata_prompt::reduce::memory::v1::Evidence;
@@ -163,7 +164,23 @@ impl Engine {
             candidates.retain(|one| !began(&one.from));
         }
         candidates.retain(|candidate| asked.span.has(&candidate.from));
+        self.shorten(&mut candidates)?;
         Ok(Gathered { candidates, words: found.words, foreign, notes })
+    }
+
+    /// Gives commits the ids that `search` prints: whole ones took a third of a pack.
+    fn shorten(&self, candidates: &mut [Candidate]) -> Result<()> {
+        let mut known: BTreeMap<CommitId, String> = BTreeMap::new();
+        for from in candidates.iter_mut().map(|candidate| &mut candidate.from) {
+            let Some(ctx) = from.ctx else { continue };
+            let short = match known.get(&ctx) {
+                Some(short) => short.clone(),
+                None => ctx.short(self.unique_chars(ctx, SHORT_CHARS_MIN)?),
+            };
+            known.insert(ctx, short.clone());
+            from.short_ctx = Some(short);
+        }
+        Ok(())
     }
 
     /// Returns between which events candidates of a prompt lie.
@@ -359,6 +376,8 @@ fn provenance(proof: &Evidence, is_event: bool, transcripts: &Transcripts) -> Pr
     Provenance {
         ctx: transcript.and_then(|transcript| transcript.tip),
         entry: transcript.map(|_| proof.source.clone()),
+        short_ctx: None,
+        short_entry: transcript.and_then(|_| short_uuid(&proof.source)),
         event: match transcript {
             Some(_) => None,
             None => EventSeq::new(proof.ordinal),
@@ -369,6 +388,13 @@ fn provenance(proof: &Evidence, is_event: bool, transcripts: &Transcripts) -> Pr
         at: proof.at.map(|at| at.0),
         foreign_machine: transcript.and_then(|transcript| transcript.foreign_machine.clone()),
     }
+}
+
+/// Returns the beginning of a UUID that tells it from the others of a session. Other ids of clients begin alike.
+fn short_uuid(id: &str) -> Option<String> {
+    let (head, rest) = id.split_once('-')?;
+    let is_uuid = rest.len() == 27 && head.len() == 8 && head.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_uuid.then(|| head.to_owned())
 }
 
 /// Returns a hit as a candidate.
@@ -409,6 +435,8 @@ fn candidate_of(hit: SearchHit, is_foreign: bool, asked: &Gathering<'_>) -> Opti
         from: Provenance {
             ctx: hit.ctx,
             entry: hit.ctx.map(|_| hit.entry),
+            short_ctx: None,
+            short_entry: hit.ctx.map(|_| hit.short_entry),
             event: event.and_then(EventSeq::new),
             ledger,
             client: hit.place.client,

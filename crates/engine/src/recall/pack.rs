@@ -161,7 +161,7 @@ fn note(note: RecallNote) -> Option<Note> {
 
 fn recalled(chosen: Chosen) -> RecalledItem {
     let Chosen { scored, text, tokens, form } = chosen;
-    let Provenance { ctx, entry, event, ledger, session, client, at, foreign_machine } =
+    let Provenance { ctx, entry, event, ledger, session, client, at, foreign_machine, .. } =
         scored.candidate.from;
     RecalledItem {
         kind: scored.candidate.kind,

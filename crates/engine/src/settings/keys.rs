@@ -62,6 +62,8 @@ pub enum SettingShape {
     },
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// `on` or `off`.
+    Switch,
     /// What [`stemmata_model::Granularity`] reads.
     Granularity,
     /// A list of `PATH=DAYS`.
@@ -111,6 +113,9 @@ impl Setting {
             },
             SettingShape::Choice(words) => (!words.contains(&value))
                 .then(|| format!("`{key}` is one of {}, not `{value}`", words.join(", "))),
+            SettingShape::Switch => {
+                (super::switch(value).is_none()).then(|| format!("`{key}` is `on` or `off`, not `{value}`"))
+            }
             SettingShape::ProjectDays => {
                 return parts(value).try_for_each(|part| project_days(part).map(drop));
             }

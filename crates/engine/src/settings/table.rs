@@ -242,9 +242,9 @@ pub const SETTINGS: &[Setting] = &[
         variable: "STEMMATA_SECRETS_VAULT",
         flag: None,
         about: "Whether capture keeps redacted secrets in an encrypted vault on this machine, so that \
-                 `stemma resume --with-secrets` can put it back: `1` or `0`. What is stored is the same either way.",
-        default: SettingDefault::Value("0"),
-        shape: SettingShape::Choice(&["0", "1", "false", "true"]),
+                 `stemma resume --with-secrets` can put it back: `on` or `off`. What is stored is the same either way.",
+        default: SettingDefault::Value("off"),
+        shape: SettingShape::Switch,
     },
     Setting {
         key: "stats.prices",
@@ -260,10 +260,10 @@ pub const SETTINGS: &[Setting] = &[
         key: "store.allow_network",
         variable: "STEMMATA_ALLOW_NETWORK_STORE",
         flag: None,
-        about: "Whether a store on a network file system is opened: `1` only if nothing else ever opens it, on \
+        about: "Whether a store on a network file system is opened: `on` only if nothing else ever opens it, on \
                  any machine.",
-        default: SettingDefault::Words("`0`"),
-        shape: SettingShape::Choice(&["0", "1", "false", "true"]),
+        default: SettingDefault::Value("off"),
+        shape: SettingShape::Switch,
     },
     Setting {
         key: "store.quota_mib",
@@ -287,9 +287,9 @@ pub const SETTINGS: &[Setting] = &[
         variable: "STEMMATA_TOOLS_FILES",
         flag: None,
         about: "Whether a tool output that is stored whole is also written to `ai_tool_outputs-<uid>` in the temporary folder, for \
-                 agents whose tools read files: `1` or `0`.",
-        default: SettingDefault::Value("1"),
-        shape: SettingShape::Choice(&["0", "1", "false", "true"]),
+                 agents whose tools read files: `on` or `off`.",
+        default: SettingDefault::Value("on"),
+        shape: SettingShape::Switch,
     },
     Setting {
         key: "tools.keep",
@@ -335,9 +335,9 @@ pub const SETTINGS: &[Setting] = &[
         key: "window.auto_compact",
         variable: "STEMMATA_WINDOW_AUTO_COMPACT",
         flag: None,
-        about: "Whether a session of turns is compacted by itself when a turn ends: `1` or `0`. Recovery from an overflow compacts anyway.",
-        default: SettingDefault::Value("1"),
-        shape: SettingShape::Choice(&["0", "1", "false", "true"]),
+        about: "Whether a session of turns is compacted by itself when a turn ends: `on` or `off`. Recovery from an overflow compacts anyway.",
+        default: SettingDefault::Value("on"),
+        shape: SettingShape::Switch,
     },
     Setting {
         key: "window.compact_with",

@@ -280,7 +280,7 @@ fn a_sweep_takes_no_file_and_no_folder_from_who_begins_it() {
             files.write_whole(&run.join("whole"), |error| error, |out| out.write_all(WORDS)).unwrap();
             put(TempFolder::create(&run).unwrap().path().join("copy"), WORDS).unwrap();
             let streams = crate::home::Streams::in_run(&run);
-            drop(streams.open(&name, Path::new("/kiln")).unwrap());
+            drop(streams.open(&name, Path::new("/kiln"), None).unwrap());
         }
         is_done.store(true, std::sync::atomic::Ordering::Relaxed);
     });

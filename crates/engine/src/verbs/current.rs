@@ -6,6 +6,7 @@ use std::path::Path;
 
 use stemmata_model::{CommitId, Note, NoteCode, Trigger};
 use stemmata_runtimes::adapter::Adapter;
+use stemmata_runtimes::captured::is_command_record;
 use stemmata_runtimes::registry::by_format;
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{Page, Session, SessionFilter, SessionKey};
@@ -63,7 +64,8 @@ impl Engine {
     }
 
     /// Returns the session of a working directory that was active last, of those that were recorded here: what came in a
-    /// bundle is only given to those who name it. A copy that nobody used is taken where there is nothing else.
+    /// bundle is only given to those who name it, and so is what `run` recorded of a command. A copy that nobody used is taken
+    /// where there is nothing else.
     ///
     /// # Errors
     /// `NotFound` when none worked there.
@@ -107,7 +109,7 @@ impl Engine {
             SessionFilter { project: cwd.map(str::to_owned), main_only: true, ..SessionFilter::default() };
         let (mut latest, mut unused) = (None, None);
         self.each_session(&filter, &mut |session, is_recorded| {
-            if !is_recorded || !is_meant(&session) {
+            if !is_recorded || is_command_record(&session.format) || !is_meant(&session) {
                 return ControlFlow::Continue(());
             }
             // A copy that nobody used is newer than the session that somebody worked in, and holds nothing of its own.
@@ -125,7 +127,7 @@ impl Engine {
     }
 
     /// Returns a session of a directory that a listing of it shows: the newest one, or the one so many before. Copies that nobody
-    /// used, and all but one of a session's copies, are passed over.
+    /// used, all but one of a session's copies, and records of commands are passed over.
     ///
     /// # Errors
     /// `NothingThere` where there are fewer; store errors.
@@ -134,8 +136,11 @@ impl Engine {
             SessionFilter { project: Some(here.to_owned()), main_only: true, ..SessionFilter::default() };
         let (mut found, mut seen, mut left) = (None, HashSet::new(), back);
         self.each_session(&filter, &mut |session, is_recorded| {
-            let is_listed = is_recorded && session.tip.is_some() && !session.is_unused();
-            if !is_listed || !seen.insert(session.session.clone()) {
+            let is_counted = is_recorded
+                && session.tip.is_some()
+                && !session.is_unused()
+                && !is_command_record(&session.format);
+            if !is_counted || !seen.insert(session.session.clone()) {
                 return ControlFlow::Continue(());
             }
             if left == 0 {

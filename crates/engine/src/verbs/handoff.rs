@@ -47,6 +47,8 @@ pub struct HandedOff {
     pub tokens: u64,
     /// Turns of which something is told, and all.
     pub turns: (u64, u64),
+    /// Whether what was before is a summary.
+    pub since_compaction: bool,
     /// Texts, calls and results that are told whole, those that are cut, and those that are left out.
     pub blocks: (u64, u64, u64),
     /// What the user should know.
@@ -74,6 +76,7 @@ impl Engine {
                     tier: Tier::Rendered,
                     tokens: told.tokens.0,
                     turns,
+                    since_compaction: told.since_compaction,
                     blocks: told.blocks,
                     notes,
                 })
@@ -81,7 +84,8 @@ impl Engine {
             Err(EngineError::Format { operation: FormatUse::Read, .. }) => {
                 let made = self.materialize_best(Some(ctx), None, (stop, budget_tokens), out)?;
                 let tokens = made.counts.tokens;
-                Ok(HandedOff { tier: made.tier, tokens, turns: (0, 0), blocks: (0, 0, 0), notes: made.notes })
+                let (turns, blocks, notes) = ((0, 0), (0, 0, 0), made.notes);
+                Ok(HandedOff { tier: made.tier, tokens, turns, since_compaction: false, blocks, notes })
             }
             Err(error) => Err(error),
         }
@@ -103,7 +107,8 @@ impl Engine {
         let turns = story.turns.len() as u64;
         let tokens = scrubbed.text.chars().count() as u64 / 4;
         let notes = self.note_of_origin(ctx)?.into_iter().collect();
-        Ok(HandedOff { tier: Tier::Rendered, tokens, turns: (turns, turns), blocks: (0, 0, 0), notes })
+        let (tier, turns) = (Tier::Rendered, (turns, turns));
+        Ok(HandedOff { tier, tokens, turns, since_compaction: false, blocks: (0, 0, 0), notes })
     }
 
     /// Tells the context of a commit within a budget of estimated tokens. Pure: the same commit and parameters give the

@@ -289,7 +289,12 @@ impl Engine {
         });
         let first = oldest.map(|commit| self.entries(commit.id)).transpose()?;
         let first = first.and_then(|entries| entries.into_iter().find_map(|entry| entry.meta.cwd));
-        Ok(first.or_else(|| session.and_then(|session| session.cwd)))
+        // One without a transcript says where it works in its row alone.
+        let session = session.map_or_else(|| self.session_of_sightings(ctx), |session| Ok(Some(session)));
+        Ok(match first {
+            Some(first) => Some(first),
+            None => session?.and_then(|session| session.cwd),
+        })
     }
 
     /// Returns the session of the transcript that a commit was first read from.

@@ -2,6 +2,7 @@
 //!
 //! What a row says is known without reading its chain; `counts` and `tips` read chains and are asked for apart.
 
+pub(crate) mod figures;
 mod fold;
 pub(crate) mod stats;
 pub(crate) mod totals;

@@ -65,7 +65,7 @@ fn what_goes_beyond_a_bound_is_told_once_and_set_aside() {
         let said = told();
         assert_eq!((said.len(), home.markers().count()), (usize::from(is_told), 0), "{round}: {said:?}");
     }
-    let (stream, mut file) = home.streams().open("s", folder.path()).expect("a stream");
+    let (stream, mut file) = home.streams().open("s", folder.path(), None).expect("a stream");
     file.write_all(&bytes).expect("written");
     drop(file);
     assert!(told().first().is_some_and(|said| said.contains("is kept in")));

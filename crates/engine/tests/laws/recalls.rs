@@ -63,8 +63,11 @@ fn a_pack_has_what_was_said_and_decided_with_where_it_was() {
         assert!(decision.text.starts_with("> Let's use the gas kiln"), "{}", pack.text);
         assert!(decision.ctx.is_some() && decision.entry.is_some() && decision.client == "claude-code");
         let hit = pack.items.iter().find(|item| item.text.contains("cone ten")).expect("the answer");
-        let from =
-            format!("({}, entry {}", hit.ctx.expect("a commit"), hit.entry.as_deref().expect("an entry"));
+        let from = {
+            let (ctx, entry) = (hit.ctx.expect("a commit"), hit.entry.as_deref().expect("an entry"));
+            let short: String = entry.chars().take(8).collect();
+            format!("({}, entry {short}", ctx.short(0))
+        };
         assert!(hit.text.contains(&from), "{}", hit.text);
         for item in &pack.items {
             let sum: i64 = item.reasons.iter().map(|reason| reason.points_permille).sum();

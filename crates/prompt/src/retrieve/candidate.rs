@@ -73,6 +73,10 @@ pub struct Provenance {
     pub ctx: Option<CommitId>,
     /// The entry's id in its session.
     pub entry: Option<String>,
+    /// How the commit is shown: a beginning of its id that no other has. None: whole.
+    pub short_ctx: Option<String>,
+    /// How the entry is shown, in the same way.
+    pub short_entry: Option<String>,
     /// The event of the ledger.
     pub event: Option<EventSeq>,
     /// The ledger of the event, where it is not the one that is asked about.

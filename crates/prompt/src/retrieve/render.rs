@@ -104,8 +104,12 @@ pub(super) fn item(candidate: &Candidate, form: Form) -> String {
 fn origin(from: &Provenance) -> String {
     let session: String = from.session.chars().take(SESSION_CHARS).collect();
     let parts = [
-        from.ctx.map(|ctx| ctx.to_string()),
-        from.entry.as_deref().and_then(name).map(|entry| format!("entry {entry}")),
+        from.short_ctx.clone().or_else(|| from.ctx.map(|ctx| ctx.to_string())),
+        from.short_entry
+            .as_ref()
+            .or(from.entry.as_ref())
+            .and_then(|entry| name(entry))
+            .map(|entry| format!("entry {entry}")),
         from.event.map(|event| match from.ledger.as_ref().and_then(|ledger| name(ledger.as_str())) {
             Some(ledger) => format!("event {event} of {ledger}"),
             None => format!("event {event}"),

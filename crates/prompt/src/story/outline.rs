@@ -68,6 +68,10 @@ pub enum TurnOutcome {
 }
 
 impl TurnOutcome {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Interrupted, Self::TestsFailed, Self::TestsPassed, Self::Answered, Self::Open];
+
     /// Returns the name used in JSON output.
     pub const fn as_str(self) -> &'static str {
         match self {

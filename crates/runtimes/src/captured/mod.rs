@@ -30,10 +30,15 @@ pub const ENTRIES: &str = "stemmata-v1";
 /// The format of timed lines of any command.
 pub const GENERIC: &str = "generic-v1";
 
+/// Returns whether sessions of a format are records of commands, of any command whatever: not work that a person goes on with.
+pub fn is_command_record(format: &FormatId) -> bool {
+    format.as_str() == GENERIC
+}
+
 /// Returns whether lines of a format may say a text in parts: deltas of a message, or lines that a command printed.
 pub fn is_said_in_parts(format: &FormatId) -> bool {
     let name = format.as_str();
-    name == GENERIC || clients::ALL.iter().any(|client| client.printed == Some(name))
+    is_command_record(format) || clients::ALL.iter().any(|client| client.printed == Some(name))
 }
 
 /// How sure an adapter is, and which version wrote the bytes.

@@ -124,7 +124,16 @@ fn parse(place: &str, dir: &Path) -> Result<(PathBuf, Option<Range<usize>>), Fau
         (1 <= from && from <= to).then(|| (dir.join(file), Some(from - 1..to)))
     });
     numbers.ok_or_else(|| {
-        let detail = format!("no file matches `{place}` (FILE, FILE:LINE or FILE:FROM-TO)");
+        let backwards = place.rsplit_once(':').is_some_and(|(file, numbers)| {
+            dir.join(file).is_file() && numbers.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
+        });
+        let detail = if backwards {
+            format!(
+                "`{place}` names no line: lines are counted from 1, and the first one of a range comes first"
+            )
+        } else {
+            format!("no file matches `{place}` (FILE, FILE:LINE or FILE:FROM-TO)")
+        };
         Problem::new(Code::BadPlace, detail).with("name", place).into()
     })
 }

@@ -241,9 +241,10 @@ impl<'a> Caller<'a> {
     fn captured(&self, path: &Path) -> Result<Session, Fault> {
         let (host, engine) = (self.host, &self.engine);
         let here = self.dir.to_string_lossy().into_owned();
-        let format = path.starts_with(host.home.run_dir()).then(|| Streams::format_of(path)).flatten();
-        let cwd = Streams::cwd_of(path).or(Some(here));
-        let options = CaptureOptions { cwd, format, ..CaptureOptions::live(Trigger::Explicit) };
+        let mut options = CaptureOptions { cwd: Some(here), ..CaptureOptions::live(Trigger::Explicit) };
+        if path.starts_with(host.home.run_dir()) {
+            options = Streams::capture_options(path, options);
+        }
         if self.reach == Reach::All {
             return match engine.capture(path, &options) {
                 Ok(captured) => Ok(captured.session),

@@ -41,6 +41,8 @@ pub struct RecordRequest {
     pub session: String,
     /// The directory that it works in.
     pub dir: PathBuf,
+    /// The command line: what the session is called where nothing else names it.
+    pub command: String,
     /// Whether its output is kept as timed lines, also where it is structured.
     pub timed: bool,
     /// A ticket to record with the session.
@@ -54,6 +56,8 @@ pub struct Record<'a> {
     /// None where there is no data directory to record in.
     host: Option<&'a Host>,
     request: RecordRequest,
+    /// The command line without secrets.
+    title: Option<String>,
     tape: Tape,
     path: Option<PathBuf>,
     engine: Option<Engine>,
@@ -140,7 +144,9 @@ impl Host {
         record.held_back = reason.map(|reason| reason.to_string());
         let mut file = None;
         if record.held_back.is_none() {
-            match self.home.streams().open(&record.request.session, &record.request.dir) {
+            record.entitle();
+            let RecordRequest { session, dir, .. } = &record.request;
+            match self.home.streams().open(session, dir, record.title.as_deref()) {
                 Ok((path, opened)) => {
                     (record.path, file) = (Some(path), Some(opened));
                     record.open_engine();
@@ -162,6 +168,7 @@ impl Host {
         }
         if left.file.is_some() {
             record.path.clone_from(&left.path);
+            record.entitle();
             record.open_engine();
         }
         record.resume(left);
@@ -175,6 +182,7 @@ impl<'a> Record<'a> {
             host,
             tape: Tape::start(Arc::new(SystemClock), StreamRecorder::new(None, None), None),
             request,
+            title: None,
             path: None,
             engine: None,
             held_back: None,
@@ -289,6 +297,11 @@ impl<'a> Record<'a> {
         }
     }
 
+    fn entitle(&mut self) {
+        let RecordRequest { command, dir, .. } = &self.request;
+        self.title = self.host.and_then(|host| host.home.scrubbed_title(command, dir));
+    }
+
     fn open_engine(&mut self) {
         match self.host.map(|host| host.home.engine()) {
             Some(Ok(engine)) => self.engine = Some(engine.clone()),
@@ -313,6 +326,7 @@ impl<'a> Record<'a> {
             // At the end nothing follows any more: an unfinished line is all that there will be of it, and an open turn too.
             torn_tail: is_over,
             leaf: is_over || settings.provisional.keeps(trigger, false),
+            title: self.title.clone(),
             format: self.tape.format(),
             ..CaptureOptions::live(trigger)
         };

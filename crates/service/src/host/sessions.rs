@@ -9,6 +9,7 @@ use stemmata_engine::{Engine, EngineError, ImportFailure};
 
 use super::Host;
 use super::place::place_of;
+use crate::alike;
 use crate::fault::Fault;
 use crate::local::is_path;
 use crate::wire;
@@ -158,7 +159,14 @@ pub(super) fn current(
 
 /// Returns what was not read, in words.
 pub(super) fn unread(failures: &[ImportFailure]) -> Vec<String> {
-    let told =
-        |failure: &ImportFailure| format!("{} was not read: {}", failure.path.display(), failure.error);
-    failures.iter().map(told).collect()
+    let kinds = alike(failures, |failure| (failure.path.display().to_string(), failure.error.to_string()));
+    let told = |(failure, others): (&ImportFailure, usize)| {
+        let what = match others {
+            0 => "was not read".to_owned(),
+            1 => "and 1 other file were not read".to_owned(),
+            others => format!("and {others} other files were not read"),
+        };
+        format!("{} {what}: {}", failure.path.display(), failure.error)
+    };
+    kinds.into_iter().map(told).collect()
 }

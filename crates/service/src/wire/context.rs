@@ -75,6 +75,7 @@ pub(crate) fn handoff(ctx: CommitId, stop: Stop, budget_tokens: u64, made: &Hand
         token_count: made.tokens,
         turns_told: made.turns.0,
         turns: made.turns.1,
+        since_compaction: made.since_compaction,
         whole,
         cut,
         left_out,

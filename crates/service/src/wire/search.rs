@@ -127,7 +127,15 @@ pub(crate) fn not_built(trouble: &IndexTrouble) -> Problem {
         IndexTrouble::Newer => Code::StoreTooNew,
         IndexTrouble::Damaged { .. } | IndexTrouble::Failed { .. } => Code::DatabaseFailed,
     };
-    Problem::new(code, format!("the search index was not made: {}", of_trouble(trouble).1))
+    let problem = Problem::new(code, format!("the search index was not made: {}", of_trouble(trouble).1));
+    match trouble {
+        IndexTrouble::Damaged { .. } | IndexTrouble::Failed { .. } => {
+            // It is the index that failed, not the store.
+            let hint = "move the folder `index` of the data directory away; the next search makes it again";
+            Problem { hint: Some(hint.to_owned()), ..problem }
+        }
+        _ => problem,
+    }
 }
 
 fn of_trouble(trouble: &IndexTrouble) -> (&'static str, String) {
@@ -143,7 +151,11 @@ fn of_trouble(trouble: &IndexTrouble) -> (&'static str, String) {
                 .to_owned(),
         ),
         IndexTrouble::ReadOnly => ("index_read_only", "the index cannot be written".to_owned()),
-        IndexTrouble::Full => ("index_full", "there is no space left for the index".to_owned()),
+        IndexTrouble::Full => (
+            "index_full",
+            "there is no space left for the index; free some, then search again: the newest entries were searched one by one"
+                .to_owned(),
+        ),
         IndexTrouble::Failed { reason } => ("index_failed", reason.clone()),
     }
 }

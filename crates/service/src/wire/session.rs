@@ -2,7 +2,7 @@
 
 use stemmata_api::v1;
 use stemmata_engine::prompt::title::clean;
-use stemmata_engine::{Engine, SessionRow, StoppedReading, runtime_of, turns_of};
+use stemmata_engine::{Engine, SessionFigures, SessionRow, StoppedReading, runtime_of, turns_of};
 use stemmata_store::{Session, SessionOrigin};
 
 use crate::fault::Fault;
@@ -71,9 +71,21 @@ pub(crate) fn session(session: &Session) -> v1::Session {
         compactions_cut: None,
         subagents: None,
         copy_of: None,
+        prompts: None,
+        active_seconds: None,
+        outcome: None,
+        only_here: None,
         foreign_machine: None,
         stopped: None,
     }
+}
+
+/// Adds what a session's chain comes to, where it was read.
+pub(crate) fn add_figures(session: &mut v1::Session, figures: Option<&SessionFigures>) {
+    session.prompts = figures.map(|figures| figures.prompts);
+    session.active_seconds =
+        figures.map(|figures| u64::try_from(figures.active_micros / 1_000_000).unwrap_or(0));
+    session.outcome = figures.and_then(|figures| figures.outcome).map(|outcome| outcome.as_str().to_owned());
 }
 
 /// Returns the wire form of where reading stopped.

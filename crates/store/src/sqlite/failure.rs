@@ -29,6 +29,9 @@ pub(crate) fn store_error(source: rusqlite::Error, operation: &'static str) -> S
         }
         Some(ErrorCode::DiskFull) => StoreError::Full { operation },
         Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { operation },
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            StoreError::DatabaseDamaged { operation, source: Box::new(source) }
+        }
         _ => StoreError::Backend { operation, source: Box::new(source) },
     }
 }
@@ -39,6 +42,9 @@ pub(super) fn again(error: &StoreError) -> StoreError {
         StoreError::Locked { waited_ms } => StoreError::Locked { waited_ms: *waited_ms },
         StoreError::Full { operation } => StoreError::Full { operation },
         StoreError::ReadOnly { operation } => StoreError::ReadOnly { operation },
+        StoreError::DatabaseDamaged { operation, source } => {
+            StoreError::DatabaseDamaged { operation, source: source.to_string().into() }
+        }
         other => {
             let causes = std::iter::successors(std::error::Error::source(other), |cause| cause.source());
             let text = causes.fold(other.to_string(), |text, cause| format!("{text}: {cause}"));

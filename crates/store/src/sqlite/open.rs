@@ -276,12 +276,13 @@ fn open_error(error: rusqlite::Error, connection: &Connection, path: &Path) -> S
 
 /// Names the file in errors that come from looking into it for the first time.
 pub(super) fn explain(error: StoreError, path: &Path) -> StoreError {
-    let StoreError::Backend { operation, source } = error else {
-        return error;
+    let (operation, source) = match error {
+        StoreError::DatabaseDamaged { source, .. } => return not_a_store(path, &source),
+        StoreError::Backend { operation, source } => (operation, source),
+        other => return other,
     };
     match source.downcast::<rusqlite::Error>() {
         Ok(source) => match source.sqlite_error_code() {
-            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => not_a_store(path, &source),
             Some(ErrorCode::CannotOpen) => {
                 why_not_made(path).unwrap_or(StoreError::Backend { operation, source })
             }

@@ -127,7 +127,7 @@ fn head(app: &App, hit: &SearchHit, ids: ShortIds) -> String {
 /// Returns the lines of a snippet, what matches in another style; without colour between marks.
 fn lines(hit: &SearchHit, color: bool) -> Vec<String> {
     let painted = |(style, text): (Style, &str)| match (style, color) {
-        (Style::Strong, false) => format!("«{}»", tamed(text)),
+        (Style::Hit, false) => format!("«{}»", tamed(text)),
         (style, _) => style.paint(&tamed(text)),
     };
     let text: String = pieces(hit).into_iter().map(painted).collect();
@@ -143,7 +143,7 @@ fn pieces(hit: &SearchHit) -> Vec<(Style, &str)> {
         let (Some(before), Some(found)) = (hit.snippet.get(at..start), hit.snippet.get(start..end)) else {
             continue;
         };
-        pieces.extend([(Style::Plain, before), (Style::Strong, found)]);
+        pieces.extend([(Style::Plain, before), (Style::Hit, found)]);
         at = end;
     }
     pieces.push((Style::Plain, hit.snippet.get(at..).unwrap_or_default()));
@@ -165,7 +165,7 @@ pub(super) fn matched_line(hit: &SearchHit) -> Vec<(Style, String)> {
     }
     // One with a line on either side is the one that they are beside.
     let found = |line: &[(Style, &str)]| {
-        let found = line.iter().filter(|(style, _)| *style == Style::Strong).map(|(_, text)| text.len());
+        let found = line.iter().filter(|(style, _)| *style == Style::Hit).map(|(_, text)| text.len());
         (found.clone().max(), found.count())
     };
     let worth =

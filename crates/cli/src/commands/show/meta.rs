@@ -97,7 +97,29 @@ fn what(commit: &Commit) -> String {
         Some(restated) => format!("snapshot, its first {} restated", many(restated, "entry")),
         None => commit.commit_type.clone(),
     };
-    format!("{kind}, {}", commit.closure)
+    let kind = match kind.as_str() {
+        "delta" => "what came after its parent",
+        other => other,
+    };
+    let state = match commit.closure.as_str() {
+        "closed" => "complete",
+        "provisional" => "its turn is open (provisional)",
+        "covered" => "later commits hold all of it (covered)",
+        other => other,
+    };
+    format!("{kind}, {state}")
+}
+
+/// Says on what occasion a commit was captured.
+fn occasion(checkpoint: &str) -> &str {
+    match checkpoint {
+        "turn_boundary" => "when a turn ended",
+        "tool_call" => "during a turn, after a tool call",
+        "compaction" => "at a compaction",
+        "session_end" => "when the session ended",
+        "explicit" => "by a command, such as `stemma import`",
+        other => other,
+    }
 }
 
 /// The first sighting is the commit's provenance and stands in full; others in a line each.
@@ -105,7 +127,7 @@ fn provenance(app: &App, lines: &mut Lines, sightings: &[Sighting]) {
     let Some((first, others)) = sightings.split_first() else { return };
     lines.add("session", &tame(&first.session_id));
     lines.add("principal", &tame(&first.principal));
-    lines.add("trigger", &first.checkpoint);
+    lines.add("captured", occasion(&first.checkpoint));
     lines.optional("ticket", first.ticket_id.as_deref().map(tame));
     lines.optional("thread", first.thread_id.as_deref().map(tame));
     if let Some(source) = &first.source {

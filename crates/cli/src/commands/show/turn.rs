@@ -1,12 +1,14 @@
 //! `show REF`: what was said and done in a turn, as a person reads it.
 
 use stemmata_api::v1::{Commit, ShownCall, ShownTurn, TurnPiece};
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::args::browse::Show;
 use crate::errors::CliError;
 use crate::output::commit::{ShortIds, names};
 use crate::output::outline::{self, painted};
 use crate::output::put;
+use crate::output::screen;
 use crate::output::size::{self, many};
 use crate::output::style::{Style, tame};
 use crate::output::table::fit;
@@ -15,6 +17,8 @@ use crate::wiring::App;
 
 /// Columns before calls and thoughts.
 const INDENT: &str = "  ";
+/// Columns of a line of several calls at most.
+const JOINED_COLUMNS_MAX: usize = 120;
 /// Columns before what belongs to a call or a thought.
 const INSIDE: &str = "  │ ";
 
@@ -28,7 +32,8 @@ pub(super) fn render(
     let Some(turn) = &commit.turn else { return Ok(String::new()) };
     let started = turn.pieces.iter().filter_map(|piece| piece.call.as_ref()?.subagent.as_deref());
     let ids = app.short_ids(started.chain([commit.id.as_str()]))?;
-    let look = Look { ids, width: app.console.width, full: args.full };
+    let folds = !args.full && !args.verbose;
+    let look = Look { ids, width: app.console.width, full: args.full, folds };
     if args.prompts {
         return Ok(prompts(turn));
     }
@@ -80,11 +85,12 @@ struct Look {
     ids: ShortIds,
     width: usize,
     full: bool,
+    /// Whether thoughts and calls of one tool in a row share lines.
+    folds: bool,
 }
 
 impl Look {
-    /// Returns the pieces: texts as paragraphs, calls and thoughts as lines. Without `--full`, thoughts in a row are one, and
-    /// calls in a row that say the same.
+    /// Returns the pieces: texts as paragraphs, calls and thoughts as lines.
     fn pieces(self, turn: &ShownTurn) -> String {
         let mut text = String::new();
         let mut lines = Lines::default();
@@ -101,9 +107,14 @@ impl Look {
                 text.push('\n');
             }
             lines.is_begun = true;
-            let (mut line, tokens) = (String::new(), piece.tokens.filter(|_| !self.full));
+            if let (Some(tokens), true) = (piece.tokens, self.folds) {
+                lines.think(&mut text, tokens);
+                continue;
+            }
+            let mut line = String::new();
             self.piece(&mut line, piece);
-            lines.add(&mut text, line, tokens);
+            line.truncate(line.trim_end().len());
+            lines.add(&mut text, line, self.joining(piece).as_ref());
         }
         lines.end(&mut text);
         if turn.pieces.is_empty() {
@@ -111,6 +122,14 @@ impl Look {
             put!(text, "{}\n", Style::Faint.paint(nothing));
         }
         text
+    }
+
+    /// Returns what a call adds to a line of calls of its tool, where it may.
+    fn joining(self, piece: &TurnPiece) -> Option<Joining> {
+        let call = piece.call.as_ref().filter(|call| self.folds && call.subagent.is_none())?;
+        let about = tame(&call.about);
+        let is_plain = !about.is_empty() && self.tail(call).is_empty();
+        is_plain.then(|| Joining { tool: tame(&call.tool), about, width: self.width })
     }
 
     fn piece(self, text: &mut String, piece: &TurnPiece) {
@@ -196,31 +215,42 @@ impl Look {
     }
 }
 
-/// Lines of calls and thoughts in a row.
+/// Lines of calls and thoughts in a row. Without `-v` its thoughts are one line where the first of them is, and calls of one tool
+/// share a line as long as all of them fit on it.
 #[derive(Debug, Default)]
 struct Lines {
-    /// The last line, how often it was there, and the tokens of thoughts.
-    last: Option<(String, u64, Option<u64>)>,
+    /// The last line, how often it was there, and the tool of calls that others may join.
+    last: Option<(String, u64, Option<String>)>,
+    /// Where the thoughts are, and their tokens.
+    thoughts: Option<(usize, u64)>,
     is_begun: bool,
 }
 
 impl Lines {
-    fn add(&mut self, text: &mut String, line: String, tokens: Option<u64>) {
-        match (&mut self.last, tokens) {
-            (Some((_, _, Some(known))), Some(tokens)) => *known += tokens,
-            (Some((last, count, None)), None) if *last == line => *count += 1,
+    fn add(&mut self, text: &mut String, line: String, joining: Option<&Joining>) {
+        match (&mut self.last, joining) {
+            (Some((last, count, _)), _) if *last == line => *count += 1,
+            (Some((last, 1, Some(tool))), Some(joined)) if *tool == joined.tool && joined.fits(last) => {
+                put!(last, "{JOIN}{}", joined.about);
+            }
             _ => {
                 self.flush(text);
-                self.last = Some((line, 1, tokens));
+                self.last = Some((line, 1, joining.map(|joined| joined.tool.clone())));
             }
         }
     }
 
+    fn think(&mut self, text: &mut String, tokens: u64) {
+        if self.thoughts.is_none() {
+            self.flush(text);
+        }
+        self.thoughts.get_or_insert((text.len(), 0)).1 += tokens;
+    }
+
     fn flush(&mut self, text: &mut String) {
         match self.last.take() {
-            Some((_, _, Some(tokens))) => text.push_str(&thought(tokens)),
-            Some((line, 1, None)) => text.push_str(&line),
-            Some((line, count, None)) => {
+            Some((line, 1, _)) => put!(text, "{}\n", line.trim_end()),
+            Some((line, count, _)) => {
                 put!(text, "{} {}\n", line.trim_end(), Style::Faint.paint(&format!("×{count}")));
             }
             None => {}
@@ -229,7 +259,29 @@ impl Lines {
 
     fn end(&mut self, text: &mut String) {
         self.flush(text);
+        if let Some((at, tokens)) = self.thoughts.take() {
+            text.insert_str(at, &thought(tokens));
+        }
         self.is_begun = false;
+    }
+}
+
+/// What stands between calls on one line.
+const JOIN: &str = " · ";
+
+/// A call that says no more than what it is about, so that it can share a line.
+#[derive(Debug)]
+struct Joining {
+    tool: String,
+    about: String,
+    /// Columns of a line.
+    width: usize,
+}
+
+impl Joining {
+    fn fits(&self, line: &str) -> bool {
+        let shown = screen::finish(line, false);
+        shown.width() + JOIN.width() + self.about.width() <= self.width.min(JOINED_COLUMNS_MAX)
     }
 }
 

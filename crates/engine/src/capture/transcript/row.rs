@@ -97,6 +97,7 @@ impl Run<'_> {
             SessionOrigin::Imported | SessionOrigin::Api => {
                 let is_unknown = self.rest.as_ref().is_some_and(Rest::has_unreadable);
                 now.or(before.filter(|_| is_unknown || !self.ingest.met_forgotten()))
+                    .or_else(|| self.named.clone())
             }
         }
     }

@@ -232,8 +232,8 @@ impl Engine {
         let text = checked(scrubber, &written.text)?;
         let last = self.last_entries(parent.id)?;
         let message = format!(
-            "nothing stays behind the summary: a compaction of ours in `{}` stands for all of the context, its recent turns too",
-            parent.core.format
+            "recent turns are summarized too: {} would not load them as they are behind a summary that it did not write",
+            runtime_of(&parent.core.format)
         );
         let note = Note::new(NoteCode::Degraded, message);
         Ok(Drawn {

@@ -276,7 +276,7 @@ fn lists_that_are_cut_say_how_much_they_lack() {
     for seq in 1..=300 {
         memory.apply(&told(seq, topics::DECISION_EVENT, &json!({ "decision": format!("choice {seq}") })));
     }
-    for seq in 301..=310 {
+    for seq in 301..=315 {
         let task = json!({ "decision": format!("task {seq}"), "kind": "task_done" });
         memory.apply(&told(seq, topics::DECISION_EVENT, &task));
     }
@@ -285,6 +285,19 @@ fn lists_that_are_cut_say_how_much_they_lack() {
     assert!(text.contains("- … and 5 more (`stemma state --json` has all)"), "{text}");
     let short = memory.memory().text(1_000);
     assert!(short.contains("more (`stemma state --json` has all)"), "{short}");
+}
+
+/// A newcomer's state had 77 lines of files, and its tasks stopped at five.
+#[test]
+fn ten_files_are_listed_and_the_others_counted() {
+    let call = |seq: u64, command: &str| {
+        let data = json!({ "name": "Bash", "call_id": "c", "arguments": { "command": command }, "exit_code": 0, "output": "" });
+        told(seq, topics::TOOL_EVENT, &data)
+    };
+    let memory = fold((1..=70).map(|seq| call(seq, &format!("printf hi > f{seq}.txt"))).collect());
+    let text = ProjectMemory::merge([&memory], []).text(20_000);
+    assert_eq!(text.matches(".txt (created)").count(), 10, "{text}");
+    assert!(text.ends_with("- … and 60 more (`stemma state --json` has all)"), "{text}");
 }
 
 #[test]

@@ -16,8 +16,12 @@ use super::words::cut;
 const COMMAND_CHARS_MAX: usize = 120;
 /// Commands that went well after an error until nobody takes it for open any more.
 const STALE_AFTER: u32 = 10;
-/// Done tasks, files that were only read and resolved errors that are shown at most: they are what is behind.
+/// Superseded decisions, files that were only read and resolved errors that are shown at most: they are what is behind.
 const BEHIND_MAX: usize = 5;
+/// Done tasks that are shown at most: they say what the work was.
+const TASKS_DONE_MAX: usize = 10;
+/// Files that are shown at most: those that were changed most say where the work is, and a long list hides what follows it.
+const FILES_MAX: usize = 10;
 
 /// A section: its heading, its lines in the order of their worth, how many more there are that have none, and its share of
 /// the space in hundredths.
@@ -95,9 +99,9 @@ fn written(section: &Section, chars_max: usize, is_first: bool) -> String {
 }
 
 /// Returns the lines of those that matter, then of a few that are behind, and how many of these have no line.
-fn with_behind(mut lines: Vec<String>, behind: Vec<String>) -> (Vec<String>, usize) {
-    let hidden = behind.len().saturating_sub(BEHIND_MAX);
-    lines.extend(behind.into_iter().take(BEHIND_MAX));
+fn with_behind(mut lines: Vec<String>, behind: Vec<String>, behind_max: usize) -> (Vec<String>, usize) {
+    let hidden = behind.len().saturating_sub(behind_max);
+    lines.extend(behind.into_iter().take(behind_max));
     (lines, hidden)
 }
 
@@ -137,7 +141,7 @@ fn decisions(memory: &ProjectMemory) -> (Vec<String>, usize) {
             "- … and {let_go} older that were recorded (`stemma events query --topic decision_event` has them)"
         ));
     }
-    with_behind(lines, superseded.into_iter().map(shown).collect())
+    with_behind(lines, superseded.into_iter().map(shown).collect(), BEHIND_MAX)
 }
 
 fn tasks(memory: &ProjectMemory) -> (Vec<String>, usize) {
@@ -153,7 +157,7 @@ fn tasks(memory: &ProjectMemory) -> (Vec<String>, usize) {
     };
     let (done, open): (Vec<&Task>, Vec<&Task>) =
         ordered(&memory.items.tasks).into_iter().partition(|task| task.status == TaskStatus::Done);
-    with_behind(open.into_iter().map(shown).collect(), done.into_iter().map(shown).collect())
+    with_behind(open.into_iter().map(shown).collect(), done.into_iter().map(shown).collect(), TASKS_DONE_MAX)
 }
 
 /// What is open, the newest first; what was closed says nothing any more.
@@ -170,7 +174,12 @@ fn files(memory: &ProjectMemory) -> (Vec<String>, usize) {
     let (behind, changed): (Vec<&FileTouched>, Vec<&FileTouched>) =
         files.into_iter().partition(|file| file.is_only_read());
     let shown = |file: &FileTouched| format!("- {}", file.describe());
-    with_behind(changed.into_iter().map(shown).collect(), behind.into_iter().map(shown).collect())
+    let mut lines: Vec<String> = changed.into_iter().map(shown).collect();
+    let hidden = lines.len().saturating_sub(FILES_MAX);
+    lines.truncate(FILES_MAX);
+    let behind_max = BEHIND_MAX.min(FILES_MAX - lines.len());
+    let (lines, unread) = with_behind(lines, behind.into_iter().map(shown).collect(), behind_max);
+    (lines, hidden + unread)
 }
 
 fn is_gone(file: &FileTouched) -> bool {
@@ -218,7 +227,7 @@ fn errors(memory: &ProjectMemory) -> (Vec<String>, usize) {
         format!("- {}{notes}", error.describe())
     };
     let behind = stale.into_iter().chain(resolved).map(shown).collect();
-    with_behind(open.into_iter().map(shown).collect(), behind)
+    with_behind(open.into_iter().map(shown).collect(), behind, BEHIND_MAX)
 }
 
 impl Thread {

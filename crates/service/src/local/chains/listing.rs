@@ -44,10 +44,16 @@ pub(super) fn sessions(engine: &Engine, request: &SessionsRequest) -> Result<Ses
         rows_max: items_max(request.page.limit),
     };
     let found = engine.sessions(&query)?;
-    Ok(SessionPage {
-        sessions: found.rows.iter().map(wire::session::listed).collect(),
-        next: found.next_skip.map(|skip| next_of(LISTING, skip)),
-    })
+    let mut sessions: Vec<_> = found.rows.iter().map(wire::session::listed).collect();
+    if request.figures {
+        let chains = found.rows.iter().filter_map(|row| Some((row.session.tip?, row.session.bytes)));
+        let figures = engine.session_figures(&chains.collect::<Vec<_>>())?;
+        for (listed, row) in sessions.iter_mut().zip(&found.rows) {
+            wire::session::add_figures(listed, row.session.tip.and_then(|tip| figures.get(&tip)));
+            listed.only_here = engine.is_only_here(&row.session).then_some(true);
+        }
+    }
+    Ok(SessionPage { sessions, next: found.next_skip.map(|skip| next_of(LISTING, skip)) })
 }
 
 pub(super) fn children(engine: &Engine, request: &ChildrenRequest) -> Result<Children, Fault> {

@@ -142,8 +142,13 @@ struct StoreFile {
 /// Returns the files that a store is made of: the database, its log where it has one, its packs.
 fn files_of(dir: &Path) -> Result<Vec<StoreFile>, StoreError> {
     let mut names = vec![PathBuf::from(STORE_FILE)];
-    if !dir.join(STORE_FILE).is_file() {
-        return Err(not_a_store(&dir.join(STORE_FILE), &"there is no such file"));
+    match fs::metadata(dir.join(STORE_FILE)) {
+        // SQLite takes it for a new database.
+        Ok(metadata) if metadata.len() == 0 => {
+            return Err(not_a_store(&dir.join(STORE_FILE), &"it is empty"));
+        }
+        Ok(metadata) if metadata.is_file() => {}
+        Ok(_) | Err(_) => return Err(not_a_store(&dir.join(STORE_FILE), &"there is no such file")),
     }
     let log = PathBuf::from(format!("{STORE_FILE}-wal"));
     names.extend(dir.join(&log).is_file().then_some(log));
