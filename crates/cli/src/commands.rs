@@ -46,6 +46,7 @@ pub(crate) mod materialize;
 pub(crate) mod migrate;
 pub(crate) mod native;
 pub(crate) mod pack;
+mod pick_prompts;
 pub(crate) mod place;
 mod preview;
 pub(crate) mod recall;

@@ -33,6 +33,10 @@ pub(crate) struct Asked {
     pub(crate) text: String,
     /// Whether everything is listed, and not only what is near.
     pub(crate) is_wide: bool,
+    /// Rows that are wanted. More are asked for where somebody moves down to them.
+    pub(crate) rows: usize,
+    /// The session whose prompts are listed, as [`Target::opens`] named it.
+    pub(crate) within: Option<String>,
 }
 
 /// A line of the list.
@@ -64,6 +68,10 @@ pub(crate) struct Target {
     pub(crate) entry: Option<String>,
     /// For a whole session: its id. Another one may have the same, as copies do.
     pub(crate) session: Option<String>,
+    /// For a prompt: `SESSION:N`, which commands take in the place of the reference.
+    pub(crate) prompt: Option<String>,
+    /// The session that it is of, whose prompts can be listed.
+    pub(crate) opens: Option<String>,
     /// What is copied.
     pub(crate) id: String,
 }
@@ -75,6 +83,8 @@ pub(crate) struct Listing {
     pub(crate) rows: Vec<Row>,
     /// What the list says of itself: how many there are, what it lacks.
     pub(crate) about: String,
+    /// Whether there may be more than was asked for.
+    pub(crate) has_more: bool,
 }
 
 /// What is shown of the row that is selected.

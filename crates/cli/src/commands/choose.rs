@@ -2,16 +2,20 @@
 //!
 //! Where no key can be read, the newest sessions are printed, and the command ends as one that lacks an argument.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::OnceLock;
 
 use jiff::tz::TimeZone;
-use stemmata_api::v1::{Session, SessionsRequest};
+use stemmata_api::v1::{SearchFilter, SearchForm, SearchRequest, Session, SessionsRequest};
 use stemmata_api::{Answer, Control, PageRequest, Service};
 use stemmata_model::Timestamp;
 
 use crate::args::browse::Show;
 use crate::args::give::{Fork, Resume};
+use crate::commands::pick_prompts::Prompts;
+use crate::commands::search::matched_line;
+use crate::commands::show::around::who;
 use crate::commands::{self, list, preview};
 use crate::errors::{CliError, Exit};
 use crate::output::size::plural;
@@ -29,6 +33,15 @@ const PRINTED: usize = 10;
 
 /// Sessions that are looked at for these.
 const LOOKED_AT: usize = 200;
+
+/// Characters from which on a text is looked for in what was said, too.
+const SAID_CHARS_MIN: usize = 3;
+
+/// Places that are looked at for the sessions in which a text was said.
+const SAID_HITS: u64 = 60;
+
+/// The score of a word that stands within another one.
+const SCORE_WITHIN: u64 = 2;
 
 /// Columns of a client's and of a project's name.
 const CLIENT_COLUMNS: usize = 11;
@@ -118,7 +131,8 @@ fn choose(app: &App, enter: Act, command: &str, offers: fn(&Session) -> bool) ->
         color: app.console.out.color,
     };
     let (now, zone) = (app.now(), app.zone().clone());
-    let source = Sessions { service, here, offers, now, zone, all: OnceLock::new() };
+    let source =
+        Sessions { service, here, offers, now, zone, all: OnceLock::new(), prompts: Prompts::default() };
     let (ended, copied) = pick::pick(&source, setup)?;
     if let Some(id) = copied {
         app.console.text(&format!("{}\n", tame(&id)))?;
@@ -163,29 +177,42 @@ struct Sessions<'a> {
     zone: TimeZone,
     /// Read once: what is typed only narrows them.
     all: OnceLock<Vec<Session>>,
+    prompts: Prompts,
 }
 
 impl Source for Sessions<'_> {
-    fn prepare(&self, _control: &Control<'_>) -> Answer<Option<String>> {
-        Ok(None)
+    fn prepare(&self, control: &Control<'_>) -> Answer<Option<String>> {
+        let status = self.service.settle_index(control)?;
+        Ok(status.notes.into_iter().next().map(|note| note.message))
     }
 
-    fn list(&self, asked: &Asked, _control: &Control<'_>) -> Answer<Listing> {
+    fn list(&self, asked: &Asked, control: &Control<'_>) -> Answer<Listing> {
+        if let Some(session) = &asked.within {
+            return self.prompts.of(self.service, (session, &asked.text), self.now);
+        }
         let all = self.all()?;
         let is_near = |session: &&Session| asked.is_wide || is_below(session.cwd.as_deref(), &self.here);
         let near: Vec<&Session> = all.iter().filter(is_near).collect();
         let total = near.len();
-        let found = matching(&asked.text, near);
-        let about = match (found.len(), total) {
+        let Matching { mut named, loosely } = matching(&asked.text, near.clone());
+        let said =
+            if named.len() < asked.rows { self.said(asked, (&near, &named), control)? } else { Vec::new() };
+        // Letters of a title that stand apart say less than words that were said.
+        if said.is_empty() {
+            named.extend(loosely);
+        }
+        let mut rows: Vec<Row> = named.into_iter().map(|session| self.row(session)).collect();
+        rows.extend(said);
+        let about = match (rows.len(), total) {
             (0, 0) if !asked.is_wide => {
                 "no session worked here; Tab shows those of every directory".to_owned()
             }
             (0, 0) => "no sessions yet: `stemma import` reads those of this machine".to_owned(),
-            (0, _) => "no session matches".to_owned(),
+            (0, _) => "no session has this in its title or its text".to_owned(),
             (count, total) if count == total => format!("{}, the newest first", plural(count, "session")),
             (count, total) => format!("{count} of {}", plural(total, "session")),
         };
-        Ok(Listing { rows: found.into_iter().map(|session| self.row(session)).collect(), about })
+        Ok(Listing { rows, about, has_more: false })
     }
 
     fn preview(&self, row: &Row) -> Answer<Preview> {
@@ -212,6 +239,47 @@ impl Sessions<'_> {
         }
     }
 
+    /// Returns sessions in which a text was said, with the best place of each; those that are named already are left out.
+    fn said(
+        &self,
+        asked: &Asked,
+        (near, named): (&[&Session], &[&Session]),
+        control: &Control<'_>,
+    ) -> Answer<Vec<Row>> {
+        let text = asked.text.trim().to_owned();
+        if text.chars().count() < SAID_CHARS_MIN {
+            return Ok(Vec::new());
+        }
+        let project = if asked.is_wide { Vec::new() } else { vec![self.here.clone()] };
+        let found = self.service.search(
+            &SearchRequest {
+                text,
+                filter: SearchFilter { project, ..SearchFilter::all() },
+                limit: Some(SAID_HITS),
+                settle_ms: Some(0),
+                is_unfinished: true,
+                form: SearchForm::Words,
+            },
+            control,
+        )?;
+        let mut known: HashSet<&str> = named.iter().map(|session| session.session_id.as_str()).collect();
+        let mut rows = Vec::new();
+        for hit in &found.hits {
+            let session = near.iter().find(|session| session.session_id == hit.session_id);
+            let Some(session) = session.filter(|session| known.insert(&session.session_id)) else { continue };
+            let matched = matched_line(hit);
+            let focus: String = matched.iter().map(|(_, text)| text.as_str()).collect();
+            let mut row = self.row(session);
+            row.line =
+                vec![(Style::Faint, format!("{}: ", who(hit.author.as_deref(), &hit.kind, &hit.role)))];
+            row.line.extend(matched);
+            row.focus = Some(focus.trim_matches('…').trim().to_owned());
+            (row.target.reference, row.target.entry) = (hit.ctx.clone(), Some(hit.entry.clone()));
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+
     fn row(&self, session: &Session) -> Row {
         let moment = |at: &String| time::moment(time::of_text(at), self.now, &self.zone);
         let when = session.last_at.as_ref().map(moment).unwrap_or_default();
@@ -229,6 +297,8 @@ impl Sessions<'_> {
                 reference: session.tip.clone(),
                 entry: None,
                 session: Some(session.session_id.clone()),
+                prompt: None,
+                opens: Some(session.session_id.clone()),
                 id,
             },
             focus: None,
@@ -241,10 +311,18 @@ fn is_below(cwd: Option<&str>, here: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '\\']))
 }
 
-/// Returns the sessions that match what was typed, the best first and of equals the newest.
-fn matching<'s>(text: &str, sessions: Vec<&'s Session>) -> Vec<&'s Session> {
+/// The sessions that match what was typed, the best first and of equals the newest.
+struct Matching<'s> {
+    /// Those that have each word.
+    named: Vec<&'s Session>,
+    /// Those that have the letters of each word, in this order.
+    loosely: Vec<&'s Session>,
+}
+
+/// Returns the sessions whose titles, projects, clients or ids match what was typed.
+fn matching<'s>(text: &str, sessions: Vec<&'s Session>) -> Matching<'s> {
     let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
-    let mut found: Vec<(u64, &Session)> = sessions
+    let mut found: Vec<((u64, u64), &Session)> = sessions
         .into_iter()
         .filter_map(|session| {
             let texts = [
@@ -256,11 +334,16 @@ fn matching<'s>(text: &str, sessions: Vec<&'s Session>) -> Vec<&'s Session> {
             ];
             let texts = texts.map(|text| text.to_lowercase());
             let scores = words.iter().map(|word| texts.iter().filter_map(|text| score(word, text)).max());
-            scores.sum::<Option<u64>>().map(|score| (score, session))
+            let scores = scores.collect::<Option<Vec<u64>>>()?;
+            let least = scores.iter().copied().min().unwrap_or(SCORE_WITHIN);
+            Some(((scores.iter().sum(), least), session))
         })
         .collect();
-    found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
-    found.into_iter().map(|(_, session)| session).collect()
+    found.sort_by_key(|((score, _), _)| std::cmp::Reverse(*score));
+    let (named, loosely): (Vec<_>, Vec<_>) =
+        found.into_iter().partition(|((_, least), _)| *least >= SCORE_WITHIN);
+    let sessions = |found: Vec<(_, &'s Session)>| found.into_iter().map(|(_, session)| session).collect();
+    Matching { named: sessions(named), loosely: sessions(loosely) }
 }
 
 /// Says how well a word matches a text: at the beginning of a word of it, within one, or with letters left out; none where it does
@@ -268,7 +351,7 @@ fn matching<'s>(text: &str, sessions: Vec<&'s Session>) -> Vec<&'s Session> {
 fn score(word: &str, text: &str) -> Option<u64> {
     if let Some(at) = text.find(word) {
         let is_begin = text.get(..at).is_none_or(|before| !before.ends_with(char::is_alphanumeric));
-        return Some(if is_begin { 3 } else { 2 });
+        return Some(if is_begin { SCORE_WITHIN + 1 } else { SCORE_WITHIN });
     }
     // Two letters are in nearly every text.
     let mut rest = text.chars();

@@ -4,6 +4,8 @@ mod pick;
 pub(crate) mod progress;
 mod screen;
 
+pub(crate) use screen::matched_line;
+
 use stemmata_api::v1::{
     HITS_DEFAULT, HITS_MAX, NOTHING_IMPORTED, SearchFilter, SearchForm, SearchHits, SearchRequest,
 };

@@ -125,7 +125,7 @@ fn status(pick: &Pick) -> Vec<Piece> {
     }
     pieces.push(match &pick.message {
         Some(message) => (Style::Note, message.clone()),
-        None if pick.is_listing() => (Style::Note, "searching…".to_owned()),
+        None if pick.is_stale() => (Style::Note, "searching…".to_owned()),
         None => (Style::Faint, pick.listing.about.clone()),
     });
     pieces
@@ -213,7 +213,10 @@ fn keys(pick: &Pick, width: usize) -> String {
     let others = others.filter(|(_, one, _)| *one != pick.setup.enter);
     named.extend(others.map(|(rank, one, key)| (rank, format!("{key} {}", act(one)))));
     let wide = if pick.is_wide { "here" } else { "all" };
-    named.extend([(5, "^Y copy".to_owned()), (2, format!("Tab {wide}")), (1, "Esc leave".to_owned())]);
+    named.push((5, "^Y copy".to_owned()));
+    named.push(if pick.is_inside() { (2, "← back".to_owned()) } else { (6, "→ prompts".to_owned()) });
+    named.extend((!pick.is_inside()).then(|| (2, format!("Tab {wide}"))));
+    named.push((1, "Esc leave".to_owned()));
     loop {
         let line = named.iter().map(|(_, key)| key.as_str()).collect::<Vec<_>>().join(KEYS_APART);
         let last = named.iter().map(|(rank, _)| *rank).max().unwrap_or(0);

@@ -27,7 +27,14 @@ fn row(at: usize, said: &str) -> Row {
             (Style::Branch, "shop            ".to_owned()),
         ],
         line: vec![(Style::Plain, said.to_owned())],
-        target: Target { reference: Some(id.clone()), entry: None, session: None, id },
+        target: Target {
+            reference: Some(id.clone()),
+            entry: None,
+            session: None,
+            prompt: None,
+            opens: None,
+            id,
+        },
         focus: None,
     }
 }
@@ -40,7 +47,7 @@ fn drawn(pick: &Pick, width: u16, height: u16) -> TestBackend {
 
 fn listed(pick: &mut Pick, rows: Vec<Row>, about: &str) {
     // Numbers of answers count from the first list, which `begin` asks for.
-    let listing = Listing { rows, about: about.to_owned() };
+    let listing = Listing { rows, about: about.to_owned(), has_more: false };
     for number in 0..9 {
         pick.update(Event::Listed(number, Ok(listing.clone())));
     }

@@ -9,6 +9,12 @@ use super::keys::Key;
 use super::line::Line;
 use super::{Asked, Effect, Listing, Preview, Row, Target};
 
+/// Rows that are asked for at first: a screen, so that they are there at once.
+const ROWS_FIRST: usize = 30;
+
+/// How many times as many are asked for where somebody comes near their end.
+const ROWS_TIMES: usize = 4;
+
 /// What a person can do with what is selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Act {
@@ -96,10 +102,24 @@ pub(crate) struct Pick {
     /// The number of the list that was asked for last, and of the one that is there.
     lists: (u64, u64),
     previews: u64,
-    /// What was chosen before its list was there.
-    waiting: Option<Act>,
+    /// What was pressed before its list was there.
+    waiting: Option<Key>,
     /// Whether rows are of the text that is there: the selection is kept then.
     is_same: bool,
+    /// Rows that are asked for.
+    wanted: usize,
+    /// The session whose prompts are listed, and the list that it was in.
+    inside: Option<Box<Inside>>,
+}
+
+/// A session whose prompts are listed, and what was there before.
+#[derive(Debug)]
+struct Inside {
+    session: String,
+    line: Line,
+    listing: Listing,
+    selected: usize,
+    wanted: usize,
 }
 
 impl Pick {
@@ -109,7 +129,7 @@ impl Pick {
             line: Line::new(),
             is_wide: false,
             height: 1,
-            listing: Listing { rows: Vec::new(), about: String::new() },
+            listing: Listing { rows: Vec::new(), about: String::new(), has_more: false },
             selected: 0,
             preview: None,
             preparation: Preparation::Silent,
@@ -119,6 +139,8 @@ impl Pick {
             previews: 0,
             waiting: None,
             is_same: false,
+            wanted: ROWS_FIRST,
+            inside: None,
             setup,
         }
     }
@@ -130,9 +152,19 @@ impl Pick {
         self.list(false)
     }
 
-    /// Says whether the rows are not those that were asked for.
+    /// Says whether rows are on their way.
     pub(super) const fn is_listing(&self) -> bool {
         self.lists.0 != self.lists.1
+    }
+
+    /// Says whether the rows that are there are of what was asked before: no key acts on them.
+    pub(super) const fn is_stale(&self) -> bool {
+        self.is_listing() && !self.is_same
+    }
+
+    /// Says whether the prompts of a session are listed.
+    pub(super) const fn is_inside(&self) -> bool {
+        self.inside.is_some()
     }
 
     /// Returns the row that is selected.
@@ -180,7 +212,10 @@ impl Pick {
                 self.line.clear();
                 self.list(false)
             }
+            Key::Right if self.line.halves().1.is_empty() => self.open(),
+            Key::Left if self.line.halves().0.is_empty() => self.close(),
             Key::Left | Key::Right | Key::Home | Key::End => self.move_cursor(key),
+            Key::Widen if self.is_inside() => Vec::new(),
             Key::Widen => {
                 self.is_wide = !self.is_wide;
                 self.list(false)
@@ -191,6 +226,10 @@ impl Pick {
             Key::PageDown => self.select(self.selected.saturating_add(self.height.max(1))),
             Key::First => self.select(0),
             Key::Last => self.select(last),
+            Key::Enter | Key::Resume | Key::Fork | Key::Copy if self.is_stale() => {
+                self.waiting = Some(key);
+                Vec::new()
+            }
             Key::Enter => self.choose(self.setup.enter),
             Key::Resume => self.choose(Act::Resume),
             Key::Fork => self.choose(Act::Fork),
@@ -210,16 +249,54 @@ impl Pick {
         Vec::new()
     }
 
+    /// Goes into the session of the row that is selected: lists its prompts.
+    fn open(&mut self) -> Vec<Effect> {
+        if self.is_stale() {
+            self.waiting = Some(Key::Right);
+            return Vec::new();
+        }
+        let Some(session) = self.row().and_then(|row| row.target.opens.clone()) else { return Vec::new() };
+        self.inside = Some(Box::new(Inside {
+            session,
+            line: std::mem::replace(&mut self.line, Line::new()),
+            listing: std::mem::take(&mut self.listing),
+            selected: std::mem::take(&mut self.selected),
+            wanted: self.wanted,
+        }));
+        self.list(false)
+    }
+
+    /// Leaves the session whose prompts are listed: the list is there as it was.
+    fn close(&mut self) -> Vec<Effect> {
+        let Some(inside) = self.inside.take() else { return Vec::new() };
+        let Inside { session: _, line, listing, selected, wanted } = *inside;
+        (self.line, self.listing, self.selected, self.wanted) = (line, listing, selected, wanted);
+        self.lists.0 += 1;
+        self.lists.1 = self.lists.0;
+        self.look()
+    }
+
     /// Asks for the list of what was typed; with `is_same` for the same one again.
     fn list(&mut self, is_same: bool) -> Vec<Effect> {
+        // What goes on while rows of another text are on their way makes nothing the same.
+        self.is_same = is_same && !self.is_stale();
         self.lists.0 += 1;
-        self.is_same = is_same;
-        vec![Effect::List(self.lists.0, Asked { text: self.line.text().to_owned(), is_wide: self.is_wide })]
+        if !is_same {
+            self.wanted = ROWS_FIRST;
+        }
+        let asked = Asked {
+            text: self.line.text().to_owned(),
+            is_wide: self.is_wide,
+            rows: self.wanted,
+            within: self.inside.as_ref().map(|inside| inside.session.clone()),
+        };
+        vec![Effect::List(self.lists.0, asked)]
     }
 
     fn listed(&mut self, listed: Answer<Listing>) -> Vec<Effect> {
         self.lists.1 = self.lists.0;
         let was_selected = self.row().map(|row| row.target.clone()).filter(|_| self.is_same);
+        let waiting = self.waiting.take().filter(|_| listed.is_ok());
         match listed {
             Ok(listing) => self.listing = listing,
             Err(problem) => {
@@ -229,11 +306,13 @@ impl Pick {
         }
         let again = was_selected.and_then(|was| self.listing.rows.iter().position(|row| row.target == was));
         self.selected = again.unwrap_or(0);
-        if let Some(act) = self.waiting.take() {
-            let chosen = self.choose(act);
-            if !chosen.is_empty() {
-                return chosen;
+        if let Some(key) = waiting {
+            let mut done = self.press(key);
+            if self.is_listing() || done.iter().any(|effect| matches!(effect, Effect::End(_))) {
+                return done;
             }
+            done.extend(self.look());
+            return done;
         }
         self.look()
     }
@@ -247,7 +326,7 @@ impl Pick {
             Err(problem) => self.message = Some(problem.detail),
         }
         // What is listed already may lack what came in since.
-        if has_news { self.list(!self.is_listing()) } else { Vec::new() }
+        if has_news { self.list(!self.is_stale()) } else { Vec::new() }
     }
 
     fn select(&mut self, row: usize) -> Vec<Effect> {
@@ -256,7 +335,13 @@ impl Pick {
             return Vec::new();
         }
         self.selected = row;
-        self.look()
+        let mut due = self.look();
+        let is_near_end = row + self.height.max(1) >= self.listing.rows.len();
+        if is_near_end && self.listing.has_more && !self.is_listing() {
+            self.wanted = self.wanted.saturating_mul(ROWS_TIMES);
+            due.extend(self.list(true));
+        }
+        due
     }
 
     /// Asks for what is shown of the row that is selected.
@@ -269,12 +354,8 @@ impl Pick {
         vec![Effect::Preview(self.previews, row)]
     }
 
-    /// Ends with what is selected; where the list of what was typed is not there yet, once it is.
+    /// Ends with what is selected.
     fn choose(&mut self, act: Act) -> Vec<Effect> {
-        if self.is_listing() {
-            self.waiting = Some(act);
-            return Vec::new();
-        }
         let Some(row) = self.row() else { return Vec::new() };
         if row.target.reference.is_none() {
             self.message = Some(format!("{} has no session to show or to continue", row.target.id));

@@ -19,11 +19,13 @@ fn listing(rows: usize) -> Listing {
             reference: (at + 1 < rows).then(|| format!("ctx-{at}")),
             entry: None,
             session: None,
+            prompt: None,
+            opens: (at % 2 == 0).then(|| format!("s-{at}")),
             id: format!("ctx-{at}"),
         },
         focus: None,
     };
-    Listing { rows: (0..rows).map(row).collect(), about: String::new() }
+    Listing { rows: (0..rows).map(row).collect(), about: String::new(), has_more: rows > 3 }
 }
 
 fn broken() -> Box<Problem> {
@@ -97,7 +99,11 @@ proptest! {
         for made in all {
             pick.height = height;
             let event = event(made, &pick);
-            let is_of_text = matches!(event, Event::Key(Key::Char(_) | Key::Clear | Key::EraseWord | Key::Widen));
+            let is_of_text = match event {
+                Event::Key(Key::Char(_) | Key::Clear | Key::EraseWord) => true,
+                Event::Key(Key::Widen) => !pick.is_inside(),
+                _ => false,
+            };
             let effects = pick.update(event);
             let rows = pick.listing.rows.len();
             prop_assert!(pick.selected < rows.max(1));
@@ -113,12 +119,13 @@ proptest! {
                         prop_assert_eq!((number, Some(row.target)), (pick.previews, selected.clone()));
                     }
                     Effect::Copy(id) => {
+                        prop_assert!(!pick.is_stale());
                         prop_assert_eq!(Some(&id), selected.as_ref().map(|target| &target.id));
                         prop_assert_eq!(Some(id), pick.copied.clone());
                     }
                     Effect::End(Ended::Chosen(_, target)) => {
                         // Never of a list that was made for another text.
-                        prop_assert!(!pick.is_listing() && target.reference.is_some());
+                        prop_assert!(!pick.is_stale() && target.reference.is_some());
                         prop_assert_eq!(Some(target), selected.clone());
                     }
                     Effect::End(_) => prop_assert!(false, "nobody left"),
@@ -148,6 +155,62 @@ fn what_is_chosen_before_its_list_is_there_is_done_once_it_is() {
 }
 
 #[test]
+fn more_rows_come_where_somebody_moves_down_to_them_and_keys_act_meanwhile() {
+    let mut pick = Pick::new(setup(""));
+    pick.begin();
+    pick.update(Event::Listed(pick.lists.0, Ok(listing(5))));
+    let asked = pressed(&mut pick, &[Key::Last]);
+    let rows = asked.iter().find_map(|effect| match effect {
+        Effect::List(_, asked) => Some(asked.rows),
+        _ => None,
+    });
+    assert_eq!(rows, Some(ROWS_FIRST * ROWS_TIMES));
+    assert_eq!(pressed(&mut pick, &[Key::Up, Key::Down]).len(), 2, "it is asked for once");
+    pressed(&mut pick, &[Key::Up]);
+    let chosen = pressed(&mut pick, &[Key::Enter]);
+    assert!(matches!(&chosen[..], [Effect::End(Ended::Chosen(Act::Show, target))] if target.id == "ctx-3"));
+    pick.update(Event::Listed(pick.lists.0, Ok(Listing { has_more: false, ..listing(9) })));
+    assert_eq!(pick.row().map(|row| row.target.id.as_str()), Some("ctx-3"), "the selection stays");
+    assert_eq!(pressed(&mut pick, &[Key::Last]).len(), 1, "there is no more");
+    // What is typed begins with a screen again.
+    let typed = pressed(&mut pick, &[Key::Char('x')]);
+    assert!(matches!(&typed[..], [Effect::List(_, asked)] if asked.rows == ROWS_FIRST));
+    assert_eq!(pressed(&mut pick, &[Key::Copy]), [], "the id of the old list is not copied");
+    let copied = pick.update(Event::Listed(pick.lists.0, Ok(listing(2))));
+    assert_eq!(copied[0], Effect::Copy("ctx-0".to_owned()));
+}
+
+#[test]
+fn a_session_is_gone_into_and_left_as_it_was() {
+    let mut pick = Pick::new(setup("kiln"));
+    pick.begin();
+    pick.update(Event::Listed(pick.lists.0, Ok(listing(5))));
+    pressed(&mut pick, &[Key::Down, Key::Down]);
+    let inside = pressed(&mut pick, &[Key::Right]);
+    assert!(
+        matches!(&inside[..], [Effect::List(_, asked)] if asked.within.as_deref() == Some("s-2") && asked.text.is_empty())
+    );
+    // The cursor moves in what is typed there, and Tab has no meaning.
+    pick.update(Event::Listed(pick.lists.0, Ok(listing(3))));
+    assert_eq!(pressed(&mut pick, &[Key::Widen]), []);
+    pressed(&mut pick, &[Key::Char('a'), Key::Left, Key::Right]);
+    assert!(pick.is_inside());
+    let late = pick.lists.0;
+    pressed(&mut pick, &[Key::Left, Key::Left]);
+    assert!(!pick.is_inside() && !pick.is_listing());
+    assert_eq!(
+        pick.update(Event::Listed(late, Ok(listing(1)))),
+        [],
+        "what was asked for there comes too late"
+    );
+    assert_eq!((pick.line.text(), pick.row().map(|row| row.target.id.as_str())), ("kiln", Some("ctx-2")));
+    // A row of no session has none to go into; at the beginning of the text there is nothing to leave.
+    pressed(&mut pick, &[Key::Down]);
+    assert_eq!(pressed(&mut pick, &[Key::Right]), []);
+    assert_eq!(pressed(&mut pick, &[Key::Home, Key::Left]), []);
+}
+
+#[test]
 fn a_list_that_is_brought_up_to_date_keeps_its_selection() {
     let mut pick = Pick::new(setup(""));
     pick.begin();
@@ -161,7 +224,7 @@ fn a_list_that_is_brought_up_to_date_keeps_its_selection() {
     newer.rows.insert(
         0,
         Row {
-            target: Target { reference: None, entry: None, session: None, id: "new".into() },
+            target: Target { reference: None, id: "new".into(), ..newer.rows[0].target.clone() },
             ..newer.rows[0].clone()
         },
     );

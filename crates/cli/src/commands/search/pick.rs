@@ -11,6 +11,7 @@ use stemmata_model::Timestamp;
 
 use super::screen::{FOREIGN_COLUMNS, matched_line};
 use crate::args::search::Search;
+use crate::commands::pick_prompts::Prompts;
 use crate::commands::preview;
 use crate::commands::show::around::who;
 use crate::errors::{CliError, Exit};
@@ -23,8 +24,8 @@ use crate::output::time;
 use crate::pick::{self, Act, Asked, Ended, Listing, Piece, Preview, Row, Setup, Source, Target};
 use crate::wiring::App;
 
-/// Rows of a list: more than a person looks through.
-const ROWS_DEFAULT: u64 = 200;
+/// Rows of a list at most: more than a person looks through.
+const ROWS_MAX: u64 = 1_000;
 /// Columns of a time, and of a project's name.
 const WHEN_COLUMNS: usize = 8;
 const PROJECT_COLUMNS: usize = 14;
@@ -54,18 +55,19 @@ pub(super) fn run(app: &App, args: &Search, request: SearchRequest) -> Result<Ex
         },
         color: app.console.out.color,
     };
-    let limit = Some(match args.limit {
-        None => ROWS_DEFAULT,
+    let most = match args.limit {
+        None => ROWS_MAX,
         Some(0) => HITS_MAX,
         Some(limit) => limit,
-    });
-    let request = SearchRequest { limit, settle_ms: Some(0), is_unfinished: true, ..request };
-    let source = Found { service, request, near, now: app.now() };
+    };
+    let request = SearchRequest { settle_ms: Some(0), is_unfinished: true, ..request };
+    let source = Found { service, request, most, near, now: app.now(), prompts: Prompts::default() };
     let (ended, copied) = pick::pick(&source, setup)?;
     if let Some(id) = copied {
         app.console.text(&format!("{}\n", tame(&id)))?;
     }
     match ended {
+        Ended::Chosen(act, Target { prompt: Some(prompt), .. }) => super::act(app, args, act, (prompt, None)),
         Ended::Chosen(act, Target { reference: Some(reference), entry, session, .. }) => {
             // By its own name a session is brought up to date first, where that names no other one too.
             let session = session
@@ -83,9 +85,12 @@ struct Found<'a> {
     service: &'a dyn Service,
     /// What was asked for on the command line; the text is what is typed.
     request: SearchRequest,
+    /// Rows at most.
+    most: u64,
     /// The directories that are looked at first.
     near: Vec<String>,
     now: Timestamp,
+    prompts: Prompts,
 }
 
 impl Source for Found<'_> {
@@ -95,17 +100,23 @@ impl Source for Found<'_> {
     }
 
     fn list(&self, asked: &Asked, control: &Control<'_>) -> Answer<Listing> {
+        if let Some(session) = &asked.within {
+            return self.prompts.of(self.service, (session, &asked.text), self.now);
+        }
         let project = if asked.is_wide { Vec::new() } else { self.near.clone() };
+        let limit = self.most.min(asked.rows as u64);
         if asked.text.trim().is_empty() && self.is_of_sessions() {
-            return self.sessions(project);
+            return self.sessions(project, limit);
         }
         let filter = SearchFilter { project, ..self.request.filter.clone() };
-        let request = SearchRequest { text: asked.text.clone(), filter, ..self.request.clone() };
+        let text = asked.text.clone();
+        let request = SearchRequest { text, filter, limit: Some(limit), ..self.request.clone() };
         let found = self.service.search(&request, control)?;
         let ids = self.short_ids(found.hits.iter().filter_map(|hit| hit.ctx.clone()))?;
         Ok(Listing {
             rows: found.hits.iter().map(|hit| self.hit(hit, ids)).collect(),
-            about: about(&found, asked, self.request.limit),
+            about: about(&found, asked, limit),
+            has_more: found.hits.len() as u64 >= limit && limit < self.most,
         })
     }
 
@@ -123,20 +134,21 @@ impl Found<'_> {
     }
 
     /// Lists the newest sessions of these directories; of all where there are none.
-    fn sessions(&self, projects: Vec<String>) -> Answer<Listing> {
+    fn sessions(&self, projects: Vec<String>, limit: u64) -> Answer<Listing> {
         let session = self.request.filter.session.clone();
         let is_near = !projects.is_empty();
         let projects = if is_near { projects.into_iter().map(Some).collect() } else { vec![None] };
-        let mut sessions: Vec<Session> = Vec::new();
+        let (mut sessions, mut has_more): (Vec<Session>, bool) = (Vec::new(), false);
         for project in projects {
             let request = SessionsRequest {
                 project,
                 session_prefix: session.clone(),
                 folded: true,
-                page: PageRequest { limit: self.request.limit, after: None },
+                page: PageRequest { limit: Some(limit), after: None },
                 ..SessionsRequest::all()
             };
             let page = self.service.sessions(&request)?;
+            has_more |= page.next.is_some() && limit < self.most;
             let is_new = |one: &Session| !sessions.iter().any(|known| known.path == one.path);
             let new: Vec<Session> = page.sessions.into_iter().filter(is_new).collect();
             sessions.extend(new);
@@ -145,9 +157,12 @@ impl Found<'_> {
         let about = match (sessions.len(), is_near) {
             (0, true) => "no session worked here; Tab looks everywhere".to_owned(),
             (0, false) => "no sessions yet: `stemma import` reads those of this machine".to_owned(),
-            (count, _) => format!("{}, the newest first", plural(count, "session")),
+            (count, _) => {
+                let more = if has_more { "the newest " } else { "" };
+                format!("{more}{}, the newest first", plural(count, "session"))
+            }
         };
-        Ok(Listing { rows: sessions.iter().map(|session| self.session(session)).collect(), about })
+        Ok(Listing { rows: sessions.iter().map(|session| self.session(session)).collect(), about, has_more })
     }
 
     fn short_ids(&self, ids: impl Iterator<Item = String>) -> Answer<ShortIds> {
@@ -161,7 +176,8 @@ impl Found<'_> {
         line.push((Style::Plain, session::title(session)));
         let id = session::short(session);
         let reference = session.tip.clone();
-        let target = Target { reference, entry: None, session: Some(session.session_id.clone()), id };
+        let (prompt, session) = (None, Some(session.session_id.clone()));
+        let target = Target { reference, entry: None, opens: session.clone(), session, prompt, id };
         Row { place, line, target, focus: None }
     }
 
@@ -177,6 +193,8 @@ impl Found<'_> {
             reference: hit.ctx.clone(),
             entry: Some(hit.entry.clone()),
             session: None,
+            prompt: None,
+            opens: Some(hit.session_id.clone()),
             id: hit.ctx.as_deref().map_or_else(|| hit.entry.clone(), |ctx| ids.cut(ctx)),
         };
         Row { place, line, target, focus: Some(focus.trim_matches('…').trim().to_owned()) }
@@ -201,14 +219,12 @@ fn foreign(machine: Option<&str>) -> Option<Piece> {
 }
 
 /// Returns what a list says of itself.
-fn about(found: &SearchHits, asked: &Asked, limit: Option<u64>) -> String {
+fn about(found: &SearchHits, asked: &Asked, limit: u64) -> String {
     let mut parts = vec![match found.hits.len() {
         0 if asked.is_wide => "nothing found".to_owned(),
         0 => "nothing found here; Tab looks everywhere".to_owned(),
         count if asked.text.trim().is_empty() => format!("{}, the newest first", many(count as u64, "entry")),
-        count if limit.is_some_and(|limit| count as u64 >= limit) => {
-            format!("the best {}", plural(count, "hit"))
-        }
+        count if count as u64 >= limit => format!("the best {}", plural(count, "hit")),
         count => plural(count, "hit"),
     }];
     parts.push(format!("{} searched", many(found.entries, "entry")));

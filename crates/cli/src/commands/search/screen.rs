@@ -151,7 +151,7 @@ fn pieces(hit: &SearchHit) -> Vec<(Style, &str)> {
 }
 
 /// Returns the line of a snippet that matches best. What is long before its first match is cut, so that the match is in view.
-pub(super) fn matched_line(hit: &SearchHit) -> Vec<(Style, String)> {
+pub(crate) fn matched_line(hit: &SearchHit) -> Vec<(Style, String)> {
     let mut lines: Vec<Vec<(Style, &str)>> = vec![Vec::new()];
     for (style, text) in pieces(hit) {
         for (at, part) in text.split('\n').enumerate() {

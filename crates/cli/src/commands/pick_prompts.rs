@@ -1,0 +1,94 @@
+//! The prompts of a session as a picker lists them: read once, narrowed by what is typed.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use stemmata_api::v1::{OverviewRequest, OverviewTurn};
+use stemmata_api::{Answer, Service};
+use stemmata_model::Timestamp;
+
+use crate::output::outline;
+use crate::output::session;
+use crate::output::size::plural;
+use crate::output::style::Style;
+use crate::output::time;
+use crate::pick::{Listing, Piece, Row, Target};
+
+/// Columns of a time.
+const WHEN_COLUMNS: usize = 8;
+
+/// The prompts of the session that was opened last.
+#[derive(Default)]
+pub(super) struct Prompts(Mutex<Option<(String, Arc<Opened>)>>);
+
+/// A session that was opened.
+struct Opened {
+    short: String,
+    turns: Vec<OverviewTurn>,
+}
+
+impl Prompts {
+    /// Lists the prompts of a session that have all words of a text, the first one first.
+    pub(super) fn of(
+        &self,
+        service: &dyn Service,
+        (session, text): (&str, &str),
+        now: Timestamp,
+    ) -> Answer<Listing> {
+        let opened = self.opened(service, session)?;
+        let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+        let has_all = |turn: &&OverviewTurn| {
+            let prompt = turn.prompt.as_deref().unwrap_or_default().to_lowercase();
+            words.iter().all(|word| prompt.contains(word.as_str()))
+        };
+        let numbered = opened.turns.iter().filter(|turn| turn.number.is_some());
+        let rows: Vec<Row> = numbered.filter(has_all).map(|turn| row(&opened.short, turn, now)).collect();
+        let about = match rows.len() {
+            0 if words.is_empty() => "no prompts in this session".to_owned(),
+            0 => "no prompt has these words".to_owned(),
+            count => format!("{} of {}", plural(count, "prompt"), opened.short),
+        };
+        Ok(Listing { rows, about, has_more: false })
+    }
+
+    fn opened(&self, service: &dyn Service, session: &str) -> Answer<Arc<Opened>> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, opened)) = last.as_ref().filter(|(known, _)| known == session) {
+            return Ok(Arc::clone(opened));
+        }
+        let request = OverviewRequest { reference: session.to_owned(), here: None };
+        let overview = service.overview(&request)?.overview;
+        let opened = overview.map_or_else(
+            || Opened { short: session.to_owned(), turns: Vec::new() },
+            |overview| Opened { short: session::short(&overview.session), turns: overview.turns },
+        );
+        let opened = Arc::new(opened);
+        *last = Some((session.to_owned(), Arc::clone(&opened)));
+        Ok(opened)
+    }
+}
+
+fn row(session: &str, turn: &OverviewTurn, now: Timestamp) -> Row {
+    let number = turn.number.unwrap_or_default();
+    let when = turn.outline.began_at.as_deref().map(|at| time::ago(time::of_text(at), now));
+    let mut line: Vec<Piece> = vec![(Style::Plain, turn.title.clone().unwrap_or_default())];
+    for piece in outline::outcome(&turn.outline, true) {
+        line.extend([(Style::Plain, "  ".to_owned()), piece]);
+    }
+    let named = format!("{session}:{number}");
+    Row {
+        place: vec![
+            (Style::Id, format!("{number:>4}. ")),
+            (Style::Faint, format!("{:WHEN_COLUMNS$}  ", when.unwrap_or_default())),
+        ],
+        line,
+        target: Target {
+            reference: Some(turn.ctx.clone()),
+            entry: turn.entry.clone(),
+            session: None,
+            prompt: Some(named.clone()),
+            opens: None,
+            id: named,
+        },
+        focus: None,
+    }
+}
