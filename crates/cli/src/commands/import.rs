@@ -73,7 +73,15 @@ fn imported(app: &App, args: &Import, tells: bool) -> Result<Exit, CliError> {
     }
     let progress = Bar::start(app, host, &request)?;
     let result = host.import(&request, &Control { progress: &progress, cancel: None });
+    // What is done behind the reading is done before its summary: the command ends when it says so.
+    let behind = result.as_ref().map(|result| {
+        progress.says("indexing what is new");
+        let settled = host.settle_after_import(result);
+        progress.says("packing");
+        (settled, host.pack_after_import())
+    });
     progress.end();
+    let (settled, packed) = behind.map_err(Clone::clone)?;
     let result = result?;
     if tells && app.console.json {
         app.console.json(&result)?;
@@ -81,8 +89,8 @@ fn imported(app: &App, args: &Import, tells: bool) -> Result<Exit, CliError> {
         app.console.text(&summary(app, &result)?)?;
         next_step(app, &request.paths, &result)?;
     }
-    host.settle_after_import(&result)?;
-    if let Some(packed) = host.pack_after_import()?.filter(|_| tells) {
+    settled?;
+    if let Some(packed) = packed?.filter(|_| tells) {
         app.console.say(&pack::line(&packed));
     }
     Ok(exit(&result))
@@ -139,6 +147,11 @@ impl Bar {
             bar.enable_steady_tick(std::time::Duration::from_millis(120));
         }
         Ok(Self { bar })
+    }
+
+    /// Says what is done now.
+    fn says(&self, what: &'static str) {
+        self.bar.set_message(what);
     }
 
     fn end(&self) {
