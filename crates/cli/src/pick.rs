@@ -70,7 +70,7 @@ pub(crate) struct Target {
     pub(crate) session: Option<String>,
     /// For a prompt: `SESSION:N`, which commands take in the place of the reference.
     pub(crate) prompt: Option<String>,
-    /// The session that it is of, whose prompts can be listed.
+    /// The transcript of the session that it is of, whose prompts can be listed. Sessions may share an id.
     pub(crate) opens: Option<String>,
     /// What is copied.
     pub(crate) id: String,

@@ -298,7 +298,7 @@ impl Sessions<'_> {
                 entry: None,
                 session: Some(session.session_id.clone()),
                 prompt: None,
-                opens: Some(session.session_id.clone()),
+                opens: Some(session.path.clone()),
                 id,
             },
             focus: None,

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use stemmata_api::v1::{OverviewRequest, OverviewTurn};
+use stemmata_api::v1::{OverviewRequest, OverviewTurn, SessionRequest};
 use stemmata_api::{Answer, Service};
 use stemmata_model::Timestamp;
 
@@ -56,12 +56,9 @@ impl Prompts {
             return Ok(Arc::clone(opened));
         }
         let request = OverviewRequest { reference: session.to_owned(), here: None };
-        let overview = service.overview(&request)?.overview;
-        let opened = overview.map_or_else(
-            || Opened { short: session.to_owned(), turns: Vec::new() },
-            |overview| Opened { short: session::short(&overview.session), turns: overview.turns },
-        );
-        let opened = Arc::new(opened);
+        let turns = service.overview(&request)?.overview.map_or_else(Vec::new, |overview| overview.turns);
+        let named = service.session(&SessionRequest { reference: session.to_owned() })?;
+        let opened = Arc::new(Opened { short: session::short(&named), turns });
         *last = Some((session.to_owned(), Arc::clone(&opened)));
         Ok(opened)
     }

@@ -176,8 +176,9 @@ impl Found<'_> {
         line.push((Style::Plain, session::title(session)));
         let id = session::short(session);
         let reference = session.tip.clone();
-        let (prompt, session) = (None, Some(session.session_id.clone()));
-        let target = Target { reference, entry: None, opens: session.clone(), session, prompt, id };
+        let opens = Some(session.path.clone());
+        let session = Some(session.session_id.clone());
+        let target = Target { reference, entry: None, session, prompt: None, opens, id };
         Row { place, line, target, focus: None }
     }
 
@@ -194,7 +195,7 @@ impl Found<'_> {
             entry: Some(hit.entry.clone()),
             session: None,
             prompt: None,
-            opens: Some(hit.session_id.clone()),
+            opens: hit.ctx.is_some().then(|| hit.path.clone()),
             id: hit.ctx.as_deref().map_or_else(|| hit.entry.clone(), |ctx| ids.cut(ctx)),
         };
         Row { place, line, target, focus: Some(focus.trim_matches('…').trim().to_owned()) }
