@@ -10,12 +10,11 @@ pub fn alike<T>(all: &[T], said: impl Fn(&T) -> (String, String)) -> Vec<(&T, us
     for one in all {
         let (path, text) = said(one);
         let kind = if path.is_empty() { text } else { text.replace(&path, "") };
-        match places.get(&kind).and_then(|place| kinds.get_mut(*place)) {
-            Some((_, others)) => *others += 1,
-            None => {
-                places.insert(kind, kinds.len());
-                kinds.push((one, 0));
-            }
+        if let Some((_, others)) = places.get(&kind).and_then(|place| kinds.get_mut(*place)) {
+            *others += 1;
+        } else {
+            places.insert(kind, kinds.len());
+            kinds.push((one, 0));
         }
     }
     kinds

@@ -78,13 +78,7 @@ const fn several(what: Wanted) -> Code {
 pub fn problem_of(error: &EngineError) -> Problem {
     let problem = match error {
         EngineError::Store(error) => return problem_of_store(error),
-        EngineError::OpenStore { source, .. } => {
-            let problem = problem_of_store(source);
-            // No command that opens it gets any further.
-            let is_lost = matches!(source, StoreError::NotAStore { .. } | StoreError::Backend { .. });
-            let lost = Code::DatabaseDamaged.row().hint.filter(|_| is_lost).map(str::to_owned);
-            Problem { detail: error.to_string(), hint: lost.or(problem.hint), ..problem }
-        }
+        EngineError::OpenStore { source, .. } => of_opening(source, error),
         EngineError::Io { path, source, .. } => of_io(error, path, source),
         EngineError::NotFound { what, text } => not_found(*what, text, error),
         EngineError::PromptRange { of, from, .. } => {
@@ -123,11 +117,11 @@ pub fn problem_of(error: &EngineError) -> Problem {
             };
             say(code, error).with("path", path.display())
         }
-        EngineError::NotATranscript { path, is_bundle, .. } => {
-            let problem = at(Code::NotATranscript, error, path);
-            let bundle = is_bundle.then(|| format!("`stemma bundle import {}` imports it", path.display()));
-            Problem { hint: bundle.or(problem.hint), ..problem }
+        EngineError::NotATranscript { path, is_bundle: true, .. } => {
+            let hint = format!("`stemma bundle import {}` imports it", path.display());
+            Problem { hint: Some(hint), ..at(Code::NotATranscript, error, path) }
         }
+        EngineError::NotATranscript { path, .. } => at(Code::NotATranscript, error, path),
         EngineError::UnknownSchema { path, .. } => at(Code::UnknownSchema, error, path),
         EngineError::LineTooLong { path, .. } => at(Code::LineTooLong, error, path),
         EngineError::DocumentTooLong { path, .. } => at(Code::DocumentTooLong, error, path),
@@ -151,6 +145,15 @@ pub fn problem_of(error: &EngineError) -> Problem {
         EngineError::Search(fault) => of_search(fault, error),
     };
     problem.because(causes(error))
+}
+
+/// Returns the problem of a store that cannot be opened.
+fn of_opening(source: &StoreError, error: &EngineError) -> Problem {
+    let problem = problem_of_store(source);
+    // No command that opens it gets any further.
+    let is_lost = matches!(source, StoreError::NotAStore { .. } | StoreError::Backend { .. });
+    let lost = Code::DatabaseDamaged.row().hint.filter(|_| is_lost).map(str::to_owned);
+    Problem { detail: error.to_string(), hint: lost.or(problem.hint), ..problem }
 }
 
 /// Returns the problem that an error of the store is.

@@ -88,17 +88,17 @@ pub struct Session {
     /// With `list` and `log`, where a client copied it from another session: the commit that it was copied from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy_of: Option<String>,
-    /// With `figures`: prompts of people, as `SESSION:N` counts them. Like the two below absent where its chain was not read for that
+    /// With `list`: prompts of people, as `SESSION:N` counts them. Like the two below absent where its chain was not read for that
     /// yet: a listing reads a bound of what is new, the newest sessions first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompts: Option<u64>,
-    /// With `figures`: seconds of work, without pauses over ten minutes.
+    /// With `list`: seconds of work, without pauses over ten minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_seconds: Option<u64>,
-    /// With `figures`: how its last turn ended, as in an outline.
+    /// With `list`: how its last turn ended, as in an outline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
-    /// With `figures`: `true` where its transcript is gone, so that only this store has it.
+    /// With `list`: `true` where its transcript is gone, so that only this store has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only_here: Option<bool>,
     /// Where it was captured by another machine than the store's: that machine's name.
@@ -208,9 +208,6 @@ pub struct SessionsRequest {
     /// Whether sessions are listed too that retention has emptied.
     #[serde(default)]
     pub with_emptied: bool,
-    /// Whether prompts, time and outcome are wanted of each, and whether only this store has it.
-    #[serde(default)]
-    pub figures: bool,
     /// What is wanted of each beside what is known of the session itself; it takes a look at every chain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<SessionDetails>,
@@ -224,6 +221,8 @@ pub struct SessionsRequest {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SessionDetails {
+    /// How many prompts it has, how long it took and how it ended; and whether only this store has it.
+    Figures,
     /// How many compactions and subagents it has.
     Counts,
     /// These, and its newest commit.
@@ -263,7 +262,6 @@ impl SessionsRequest {
             folded: false,
             with_subagents: false,
             with_emptied: false,
-            figures: false,
             details: None,
             page: PageRequest::first(),
         }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use jiff::tz::TimeZone;
-use stemmata_api::v1::{SearchFilter, SearchForm, SearchRequest, Session, SessionsRequest};
+use stemmata_api::v1::{SearchFilter, SearchForm, SearchRequest, Session, SessionDetails, SessionsRequest};
 use stemmata_api::{Answer, Control, PageRequest, Service};
 use stemmata_model::Timestamp;
 
@@ -154,7 +154,8 @@ fn missing(app: &App, command: &str, offers: fn(&Session) -> bool) -> Result<Cho
         return Err(usage());
     }
     let here = Some(app.environment.current_dir.to_string_lossy().into_owned());
-    let all = SessionsRequest { folded: true, figures: true, ..SessionsRequest::all() };
+    let all =
+        SessionsRequest { folded: true, details: Some(SessionDetails::Figures), ..SessionsRequest::all() };
     for project in [here, None] {
         let mut page = list::sessions(app, &SessionsRequest { project, ..all.clone() }, LOOKED_AT)?;
         page.sessions.retain(offers);

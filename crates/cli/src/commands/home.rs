@@ -1,6 +1,6 @@
 //! `stemma` alone: what is here, and what to do next.
 
-use stemmata_api::v1::{Inventory, Session, SessionPage, SessionsRequest};
+use stemmata_api::v1::{Inventory, Session, SessionDetails, SessionPage, SessionsRequest};
 use stemmata_service::StatusRequest;
 
 use crate::commands::{exclude, list};
@@ -58,7 +58,8 @@ fn page(app: &App, found: &Inventory) -> Result<String, CliError> {
 /// Returns the newest sessions of this directory, else of all, and what they are.
 fn newest(app: &App) -> Result<(String, SessionPage), CliError> {
     let here = app.environment.current_dir.to_string_lossy().into_owned();
-    let all = SessionsRequest { folded: true, figures: true, ..SessionsRequest::all() };
+    let all =
+        SessionsRequest { folded: true, details: Some(SessionDetails::Figures), ..SessionsRequest::all() };
     let near = list::sessions(app, &SessionsRequest { project: Some(here), ..all.clone() }, SHOWN)?;
     if near.sessions.is_empty() {
         return Ok(("Newest sessions".to_owned(), list::sessions(app, &all, SHOWN)?));

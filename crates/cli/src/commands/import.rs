@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use stemmata_api::v1::{self, Import as Imported, SessionsRequest};
+use stemmata_api::v1::{self, Import as Imported, SessionDetails, SessionsRequest};
 use stemmata_api::{Code, Control, Progress, Step, Unit};
 use stemmata_model::{NoteCode, Timestamp};
 use stemmata_service::{Host, ImportRequest, Reader, alike};
@@ -378,7 +378,11 @@ fn next_step(app: &App, paths: &[PathBuf], result: &Imported) -> Result<(), CliE
         if app.console.quiet {
             return Ok(());
         }
-        let request = SessionsRequest { folded: true, figures: true, ..SessionsRequest::all() };
+        let request = SessionsRequest {
+            folded: true,
+            details: Some(SessionDetails::Figures),
+            ..SessionsRequest::all()
+        };
         let newest = list::sessions(app, &request, NEWEST_SHOWN)?.sessions;
         let held = home::after_import(app)?;
         app.console.text(&format!(

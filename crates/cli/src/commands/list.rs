@@ -47,8 +47,7 @@ pub(crate) fn run(app: &App, args: &List, details: Option<SessionDetails>) -> Re
         folded: !args.all,
         with_subagents: args.all,
         with_emptied: args.all,
-        figures: true,
-        details: details.filter(|_| app.console.json),
+        details: details.filter(|_| app.console.json).or(Some(SessionDetails::Figures)),
         ..SessionsRequest::all()
     };
     let page = sessions(app, &request, rows(args.limit, app.console.json))?;

@@ -49,14 +49,13 @@ impl Style {
             Self::Id => color(AnsiColor::Yellow),
             Self::Faint => plain.dimmed(),
             Self::Strong => plain.bold(),
-            Self::Hit => color(AnsiColor::Red).bold(),
             Self::Compaction => color(AnsiColor::Magenta),
             Self::Branch => color(AnsiColor::Cyan),
             Self::Open => color(AnsiColor::Blue),
             Self::Subagent | Self::Good => color(AnsiColor::Green),
             Self::Note | Self::Hint => color(AnsiColor::Cyan).bold(),
             Self::Warning => color(AnsiColor::Yellow).bold(),
-            Self::Error => color(AnsiColor::Red).bold(),
+            Self::Error | Self::Hit => color(AnsiColor::Red).bold(),
         }
     }
 

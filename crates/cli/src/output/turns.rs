@@ -80,7 +80,9 @@ impl TurnDrawing<'_> {
             ("PROMPT", Column::Flexible),
             ("", Column::Left),
         ]);
-        kept.iter().for_each(|(line, _)| table.row(line.row.clone()));
+        for (line, _) in &kept {
+            table.row(line.row.clone());
+        }
         let table = table.narrowed(LEFT_OUT, PROMPT_MIN, self.width).render(self.width);
         let mut rows = table.split_inclusive('\n');
         let mut text = rows.next().unwrap_or_default().to_owned();

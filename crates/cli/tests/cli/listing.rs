@@ -4,6 +4,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use stemmata_testkit::claude::ClaudeSession;
+
 use crate::stage::Stage;
 use crate::story::{self, SESSION, Story};
 use crate::terminal::Terminal;
@@ -293,4 +295,27 @@ fn asked_by(stage: &Stage, shell: &str, ask: &str, id: &str) {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.lines().any(|line| line.split('\t').next() == Some(id)), "{shell}: {said}{output:?}");
+}
+
+/// COMMITS said nothing to a newcomer, who wanted prompts, time, outcome, and which sessions only the store has.
+#[test]
+fn a_listing_knows_prompts_and_what_is_only_here_and_forgets_with_the_store() {
+    let stage = Stage::new();
+    let session = ClaudeSession::new(9).turns(3).cwd(stage.home.project().to_str().unwrap());
+    let path = stage.home.write_session(&session.build());
+    stage.run(&["import", "--quiet"]).ok();
+    let listed = || stage.json(&["list"])["sessions"][0].clone();
+    let one = listed();
+    let prompts = stage.json(&["show", "@"])["overview"]["turns"].as_array().unwrap().len();
+    assert_eq!(one["prompts"].as_u64(), Some(prompts as u64), "{one}");
+    assert!(one["active_seconds"].as_u64().is_some() && one.get("only_here").is_none(), "{one}");
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(listed()["only_here"], true);
+    assert!(stage.run(&["list"]).ok().text().contains("only here"));
+    let figures = stage.home.stemmata_home().join("cache/list-v1.json");
+    assert!(figures.is_file());
+    stage.run(&["forget", one["session_id"].as_str().unwrap(), "--yes"]).ok();
+    assert!(!figures.exists(), "numbers of what was forgotten are gone, too");
+    std::fs::create_dir_all(&figures).unwrap();
+    stage.run(&["list"]).ok();
 }

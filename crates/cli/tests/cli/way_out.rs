@@ -109,10 +109,16 @@ impl Ruins {
 
 /// Returns what a command failed with: the innermost cause, since the operation differs.
 fn failure(said: &Said) -> Option<String> {
-    let causes =
+    let mut causes =
         said.stderr.lines().filter(|line| line.starts_with("error: ") || line.starts_with("  caused by: "));
-    causes.last().map(str::to_owned)
+    causes.next_back().map(str::to_owned)
 }
+
+/// What is done to something.
+type Deed<'a> = Box<dyn Fn() + 'a>;
+
+/// What is done to a database.
+type Damage<'a> = Box<dyn Fn(&Path) + 'a>;
 
 fn overwrite(path: &Path, at: usize, bytes: &[u8]) {
     let mut all = std::fs::read(path).unwrap();
@@ -126,7 +132,7 @@ fn copy(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).unwrap().flatten() {
         let to = to.join(entry.file_name());
         if entry.path().is_dir() {
-            copy(&entry.path(), &to)
+            copy(&entry.path(), &to);
         } else {
             let _bytes = std::fs::copy(entry.path(), &to).unwrap();
         }
@@ -147,7 +153,7 @@ fn no_hint_of_a_damaged_store_names_a_command_that_fails_alike() {
     database.close().unwrap();
     let pages = std::fs::metadata(good.join("store/stemmata.db")).unwrap().len() / 4096;
     let at = |page: u64| usize::try_from(page * 4096).unwrap();
-    let mut damages: Vec<(String, Box<dyn Fn(&Path)>)> = vec![
+    let mut damages: Vec<(String, Damage<'_>)> = vec![
         (
             "overwritten".to_owned(),
             Box::new(|db: &Path| std::fs::write(db, b"not a database at all\n".repeat(500)).unwrap()),
@@ -210,7 +216,7 @@ fn no_hint_of_another_damage_names_a_command_that_fails_alike() {
         let files = std::fs::read_dir(data.join(folder)).into_iter().flatten().flatten();
         files.map(|file| file.path()).filter(|path| path.is_file()).collect::<Vec<_>>()
     };
-    let damages: Vec<(&str, Box<dyn Fn()>)> = vec![
+    let damages: Vec<(&str, Deed<'_>)> = vec![
         (
             "index",
             Box::new(|| all("index").iter().for_each(|file| std::fs::write(file, "x".repeat(5000)).unwrap())),

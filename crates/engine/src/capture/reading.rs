@@ -131,12 +131,9 @@ impl Engine {
         let stored = self.store.cursor(&key)?;
         let previous = self.store.session(&key)?;
         if previous.as_ref().is_some_and(Session::is_sidecar) {
+            let (path, is_bundle) = (transcript.path().to_owned(), false);
             let reason = "it was captured with the transcript that it is beside".to_owned();
-            return Err(EngineError::NotATranscript {
-                path: transcript.path().to_owned(),
-                reason,
-                is_bundle: false,
-            });
+            return Err(EngineError::NotATranscript { path, reason, is_bundle });
         }
         let known = previous.as_ref().and_then(|known| known.cwd.as_deref());
         let scrubber = self.scrubber_for(transcript, known, options.cwd.as_deref())?;

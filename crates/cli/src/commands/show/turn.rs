@@ -312,3 +312,43 @@ fn fields(arguments: &str) -> String {
     });
     lines.collect::<Vec<_>>().join("\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(calls: &[(&str, &str)], width: usize) -> String {
+        let (mut text, mut lines) = (String::new(), Lines::default());
+        for (tool, about) in calls {
+            if *tool == "thought" {
+                lines.think(&mut text, 13);
+                continue;
+            }
+            let joining = Joining { tool: (*tool).to_owned(), about: (*about).to_owned(), width };
+            lines.add(&mut text, format!("  {tool} {about}"), Some(&joining));
+        }
+        lines.end(&mut text);
+        screen::finish(&text, false)
+    }
+
+    /// A newcomer's turn had 43 lines of «thought 13 tokens».
+    #[test]
+    fn a_row_of_thoughts_is_a_line_and_calls_share_one_while_they_fit() {
+        let calls = [
+            ("TaskUpdate", "#1 done"),
+            ("thought", ""),
+            ("TaskUpdate", "#2 begun"),
+            ("thought", ""),
+            ("TaskUpdate", "#3 begun"),
+            ("Read", "a.rs"),
+            ("Read", "a.rs"),
+            ("Bash", "make"),
+        ];
+        assert_eq!(
+            shown(&calls, 80),
+            "  TaskUpdate #1 done\n  thought 26 tokens\n  TaskUpdate #2 begun · #3 begun\n  Read a.rs ×2\n  Bash make\n"
+        );
+        assert_eq!(shown(&calls[4..6], 80), "  TaskUpdate #3 begun\n  Read a.rs\n");
+        assert_eq!(shown(&[calls[2], calls[4]], 30), "  TaskUpdate #2 begun\n  TaskUpdate #3 begun\n");
+    }
+}

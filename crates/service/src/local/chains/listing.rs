@@ -38,14 +38,14 @@ pub(super) fn sessions(engine: &Engine, request: &SessionsRequest) -> Result<Ses
         },
         with_emptied: request.with_emptied,
         folded: request.folded,
-        counts: request.details.is_some(),
+        counts: matches!(request.details, Some(SessionDetails::Counts | SessionDetails::CountsAndTip)),
         tips: request.details == Some(SessionDetails::CountsAndTip),
         skip: position(&request.page, LISTING)?,
         rows_max: items_max(request.page.limit),
     };
     let found = engine.sessions(&query)?;
     let mut sessions: Vec<_> = found.rows.iter().map(wire::session::listed).collect();
-    if request.figures {
+    if request.details == Some(SessionDetails::Figures) {
         let chains = found.rows.iter().filter_map(|row| Some((row.session.tip?, row.session.bytes)));
         let figures = engine.session_figures(&chains.collect::<Vec<_>>())?;
         for (listed, row) in sessions.iter_mut().zip(&found.rows) {
