@@ -59,7 +59,7 @@ pub(crate) struct Forget {
 #[command(after_help = "\
 Examples:
   stemma undo --dry-run
-  stemma undo                   the copy that `resume` or `fork` placed last, gone
+  stemma undo                   the copy that was placed last, gone
 
 Removes the copy from the store and its file from the client's folder, if nobody continued it, its file is as it was placed \
 and no client has it open. `stemma forget --copies` removes all such copies.")]

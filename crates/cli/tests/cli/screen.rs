@@ -247,6 +247,8 @@ pub(crate) const CALLS: &[&str] = &[
     "forget {session}",
     "forget {hostile}",
     "forget {tip} --dry-run",
+    "forget --copies --dry-run",
+    "undo --dry-run",
     "{hostile}",
     "--{hostile}",
 ];
