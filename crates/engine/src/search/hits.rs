@@ -289,7 +289,12 @@ impl<'e> HitReader<'e> {
             let reached = here.iter().filter_map(|one| one.session.clone());
             let mut known = Vec::new();
             for key in reached.chain(seen).collect::<Vec<SessionKey>>() {
-                known.extend(self.session(&key, commit.id)?.filter(|session| !session.is_unused()));
+                known.extend(self.session(&key, commit.id)?);
+            }
+            // A copy that was opened and no more stands for nothing, where the session is among them that it is a copy of.
+            let is_own = |session: &Arc<Session>| !session.is_unused() && self.scoped.admits_session(session);
+            if known.iter().any(is_own) {
+                known.retain(|session| !session.is_unused());
             }
             if known.is_empty() {
                 known = self.forks_of(commit.id)?;

@@ -177,6 +177,8 @@ fn is_clear(error: &anyhow::Error, failure: Failure) -> bool {
         (Failure::Full, Some((engine, store))) => {
             engine == Some(ErrorKind::Full) || store == Some(StoreErrorKind::Full)
         }
+        // SQLite says of some pages that cannot be read that they are damaged.
+        (Failure::Read, Some((Some(ErrorKind::Corrupt), _) | (_, Some(StoreErrorKind::Corrupt)))) => true,
         (Failure::Io | Failure::Torn | Failure::Read, Some((engine, store))) => {
             engine == Some(ErrorKind::System) || store == Some(StoreErrorKind::System)
         }
