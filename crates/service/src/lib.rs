@@ -21,7 +21,7 @@ pub use host::{
     Process, Reader, Record, RecordRequest, Recorded, RecoverRequest, Repaired, SaveCheckpointRequest,
     StartFrom, StartRequest, StatusRequest, Surveyed, Suspended, Tape, TrailerRequest, TrailerStage,
     WATCH_POLL_MS, WatchRequest, WatchedPlace, Watching, Whose, drain, is_program, open_for_hook,
-    read_settings,
+    project_here, read_settings,
 };
 pub use local::{Local, MakeSummarizer};
 pub use size::{bytes, scaled};
