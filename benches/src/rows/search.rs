@@ -74,7 +74,7 @@ pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
 fn measure(scale: u32) -> anyhow::Result<Vec<Line>> {
     let searched = Searched::build(ENTRIES * usize::try_from(scale)?)?;
     let mut lines = searched.sizes(scale)?;
-    for (name, filter) in [("", SearchFilter::default()), (", filtered", searched.filter())] {
+    for (name, filter) in [("", SearchFilter::default()), (", filtered", searched.filter()?)] {
         for question in Question::ALL {
             lines.extend(searched.questions(scale, (question, name), &filter)?);
         }
@@ -111,13 +111,14 @@ impl Searched {
         Ok(Self { folder, engine, made, peer, built: [took, peer_took] })
     }
 
-    fn filter(&self) -> SearchFilter {
-        SearchFilter {
-            projects: PROJECTS.iter().take(1).map(|project| (*project).to_owned()).collect(),
+    fn filter(&self) -> anyhow::Result<SearchFilter> {
+        let project = PROJECTS.first().context("a project")?;
+        Ok(SearchFilter {
+            projects: Some(self.engine.project_scope(project)?),
             since: Some(self.made.middle),
             no_tool_output: true,
             ..SearchFilter::default()
-        }
+        })
     }
 
     fn sizes(&self, scale: u32) -> anyhow::Result<Vec<Line>> {

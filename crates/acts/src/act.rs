@@ -4,8 +4,8 @@
 
 use std::collections::HashMap;
 
-/// Folders whose files nobody means to keep.
-const SCRATCH: &[&str] = &["/dev/", "/tmp/", "/private/tmp/", "/var/folders/", "/proc/"];
+/// Folders whose files nobody means to keep, unless somebody works in one.
+const SCRATCH: &[&str] = &["/dev/", "/tmp/", "/var/folders/", "/proc/"];
 
 /// One thing that a tool call does. A call may do several: a patch changes several files, code makes several calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,10 +156,23 @@ impl FileAct {
         }
     }
 
-    /// Whether the file is one that nobody means to keep.
-    pub fn is_scratch(&self) -> bool {
-        SCRATCH.iter().any(|folder| self.path.starts_with(folder))
+    /// Whether the file is one that nobody means to keep. What lies below one of the folders that the agent worked in is none:
+    /// containers and CI have whole projects below the temporary folder.
+    pub fn is_scratch<'f>(&self, worked_in: impl IntoIterator<Item = &'f str>) -> bool {
+        let path = real(&self.path);
+        let Some(scratch) = SCRATCH.iter().find(|scratch| path.starts_with(**scratch)) else { return false };
+        !worked_in.into_iter().map(real).any(|folder| {
+            let folder = folder.trim_end_matches('/');
+            // An agent that works in `/` works in every scratch folder, and in none.
+            let is_scratch = folder.starts_with(scratch) || folder == scratch.trim_end_matches('/');
+            is_scratch && path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+        })
     }
+}
+
+/// Returns a path as it is without the link that macOS has at `/tmp` and `/var`: one path is written both ways.
+fn real(path: &str) -> &str {
+    path.strip_prefix("/private").filter(|rest| rest.starts_with('/')).unwrap_or(path)
 }
 
 impl Replaced {

@@ -82,6 +82,8 @@ pub(crate) mod watch;
 
 use std::path::Path;
 
+use stemmata_service::project_here;
+
 use crate::errors::CliError;
 use crate::wiring::App;
 
@@ -122,10 +124,18 @@ fn gather<T, N>(
     }
 }
 
-/// Returns a project as the service takes it: whole where it is a directory, else a name or an id as it was given.
+/// Returns the project of the current directory, as `--here` means it: the repository around it, else the directory.
+fn here(app: &App) -> String {
+    project_here(&app.environment.current_dir).to_string_lossy().into_owned()
+}
+
+/// Returns a project as the service takes it: whole where it is a directory, else a name or an id as it was given. `repo/2` is the
+/// name of a worktree.
 fn project(app: &App, text: &str) -> String {
     let dir = app.environment.absolute(Path::new(text));
-    let is_dir = text.contains(['/', '\\']) || matches!(text, "." | "..") || dir.is_dir();
+    let is_path =
+        text.starts_with(['/', '\\', '.', '~']) || text.ends_with('/') || Path::new(text).is_absolute();
+    let is_dir = is_path || dir.is_dir();
     if is_dir { dir.to_string_lossy().into_owned() } else { text.to_owned() }
 }
 

@@ -85,11 +85,12 @@ pub use home::{
 pub use ledger::{
     Adopt, BeginTurn, CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, CheckpointState, Cluster, ComparedState,
     Decision, DecisionKind, EntryHint, EntryMark, EventFilter, EventsPlan, Folded, GUIDANCE_MAX, Guidance,
-    LOOK_EVERY, LedgerState, MEMORY_SESSIONS_MAX, Marked, Opened, PlannedPrune, Project, PrunedEntry,
-    PublishOptions, Published, PublishedState, REQUEST_BYTES_MAX, REQUEST_KEPT_US, Recovered, Remembered,
-    SAVE_EVENTS, SameCall, StartAt, StepTaken, Subscription, TASK_IDS_MAX, TASK_TEXT_BYTES_MAX, TokenTotals,
-    TokensByRole, Told, TranscriptsReplayed, TurnBegun, TurnCompaction, TurnContext, TurnEnded, TurnGuard,
-    TurnMade, TurnOf, WindowReport, WindowSample, adopted_folders,
+    LOOK_EVERY, LedgerState, MEMORY_SESSIONS_MAX, Marked, Opened, PlannedPrune, Project, ProjectDir,
+    ProjectScope, PrunedEntry, PublishOptions, Published, PublishedState, REQUEST_BYTES_MAX, REQUEST_KEPT_US,
+    Recovered, Remembered, RepositoryKey, SAVE_EVENTS, SameCall, StartAt, StepTaken, Subscription,
+    TASK_IDS_MAX, TASK_TEXT_BYTES_MAX, TokenTotals, TokensByRole, Told, TranscriptsReplayed, TurnBegun,
+    TurnCompaction, TurnContext, TurnEnded, TurnGuard, TurnMade, TurnOf, WindowReport, WindowSample,
+    adopted_folders, repository_top,
 };
 pub use outputs::{OutputFiles, OutputRules};
 pub use packing::{KeepPacked, PackKeeper};
@@ -102,9 +103,9 @@ pub use recall::{RECALL_TOKENS_MIN, RecallNote, RecallSkipped, RecallWanted, Rec
 pub use retention::{RetentionRules, SessionAge, retired};
 pub use scrubbing::{PROJECT_RULES, ProjectTrust, StoreRules, UntrustedMet, UntrustedRules, rules_file_hash};
 pub use search::{
-    HitPlace, IndexReport, IndexState, IndexTrouble, ProjectDir, QueryError, SearchAnswer, SearchError,
-    SearchFilter, SearchForm, SearchHit, SearchNote, SearchQuery, SearchReason, SearchStep, SettleBudget,
-    Settled, StepUnit,
+    HitPlace, IndexReport, IndexState, IndexTrouble, QueryError, SearchAnswer, SearchError, SearchFilter,
+    SearchForm, SearchHit, SearchNote, SearchQuery, SearchReason, SearchStep, SettleBudget, Settled,
+    StepUnit,
 };
 pub use settings::{
     AgentConfig, ConfigText, Configured, DenseModel, LedgerPlace, ModelApi, ModelPrice, ModelRules, ReadFile,

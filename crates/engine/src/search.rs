@@ -3,6 +3,7 @@
 //! How texts become terms and terms become scores is in `stemmata_prompt::search`.
 
 mod bridge;
+mod clients;
 mod events;
 mod feed;
 mod filter;
@@ -15,7 +16,6 @@ mod nothing;
 mod overlay;
 mod passage;
 mod prepared;
-mod projects;
 mod reach;
 mod scan;
 mod settle;
@@ -36,7 +36,6 @@ use stemmata_prompt::search::{Matcher, QueryInput, RegexError, parse_query};
 pub use filter::SearchFilter;
 pub use hits::{HitPlace, SearchHit, SearchReason};
 pub(crate) use passage::{BesideHit, Passage};
-pub use projects::ProjectDir;
 pub use settle::{IndexTrouble, SettleBudget, Settled};
 pub(crate) use slot::IndexSlot;
 pub use status::{IndexReport, IndexState};
@@ -44,6 +43,7 @@ pub(crate) use text::text_of;
 
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::ledger::ProjectDir;
 use filter::Scoped;
 pub(crate) use filter::{Belonging, SessionsOf};
 

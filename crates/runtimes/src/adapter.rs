@@ -75,6 +75,8 @@ pub struct SessionFacts {
     pub cwd: Option<String>,
     /// The last git branch.
     pub git_branch: Option<String>,
+    /// The remote of the working directory's repository, as the client wrote it down.
+    pub remote: Option<String>,
     /// The last version of the runtime that wrote to it.
     pub version: Option<String>,
     /// A title: the runtime's or the user's own, else the first prompt, cut to 200 characters.
@@ -89,8 +91,7 @@ pub struct SessionFacts {
 
 /// Reads a transcript line by line and says where commits end.
 ///
-/// Deterministic and monotone: what it says of a line depends on that line and the ones before it only, so a
-/// transcript that grows never moves a boundary.
+/// Deterministic and monotone: a transcript that grows never moves a boundary.
 pub trait Splitter: Send {
     /// Takes the next complete line, without its newline, after secrets were replaced.
     ///
@@ -103,8 +104,7 @@ pub trait Splitter: Send {
     /// Returns the template to hash into commits; the runtime's main agent until a record tells.
     fn template(&self) -> Template;
 
-    /// Returns what is known about the bytes since the last closed boundary: what a provisional commit there
-    /// would be. A compaction that is not complete is a delta.
+    /// Returns what a provisional commit of the bytes since the last closed boundary would be. An incomplete compaction is a delta.
     fn open(&self) -> SegmentFacts;
 
     /// Returns everything that decides future cuts, at the last closed boundary. Bounded: at most 4 KiB.

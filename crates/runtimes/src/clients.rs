@@ -13,6 +13,7 @@ mod names;
 mod open_sign;
 mod resume;
 mod sidecars;
+mod worktrees;
 
 #[cfg(test)]
 mod tests;
@@ -34,6 +35,7 @@ pub use names::{UnknownClient, client_named, listed};
 pub use open_sign::{OpenSign, Register, RegisteredProcess, SessionLock};
 pub use resume::Resume;
 pub use sidecars::{SIDECAR_DEPTH_MAX, SidecarFolder, SidecarKind, SidecarPlace, Sidecars, sidecar_folder};
+pub use worktrees::{WorktreePath, Worktrees, worktree_of_path};
 
 /// Every client, in the order in which they are shown and their formats are tried.
 pub static ALL: &[&Client] = &[
@@ -94,6 +96,8 @@ pub struct Client {
     pub subagents: Option<&'static Subagents>,
     /// The files that it keeps beside a transcript; `None` where it keeps none.
     pub sidecars: Option<&'static Sidecars>,
+    /// Where it makes worktrees of git; `None` where it makes none.
+    pub worktrees: Option<&'static Worktrees>,
     /// Whether its subagents' sessions have ids like any other.
     pub names_subagents_plainly: bool,
     /// Reads the tokens of the model's window from an entry, where transcripts have them.
@@ -129,6 +133,7 @@ impl Client {
             forks: None,
             subagents: None,
             sidecars: None,
+            worktrees: None,
             names_subagents_plainly: false,
             reported_window: None,
         }

@@ -7,7 +7,7 @@ mod blocks;
 mod tasks;
 mod text;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use stemmata_acts::{Certainty, FileAct, FileChange, TaskBook, ToolUse, tool_uses};
 use stemmata_model::quote::one_line_within;
@@ -110,7 +110,8 @@ impl Plan {
         let book = source.tasks.clone().unwrap_or_else(|| TaskBook::of(entries));
         top.extend(tasks::open(&book).map(|tasks| Block::text("## Open tasks", tasks)));
         top.extend(tasks::decisions(&uses).map(|told| Block::text("## Decisions of the user", told)));
-        top.extend(files(&uses).map(|files| Block::text("## Files that were written", files)));
+        let worked_in = entries.iter().filter_map(|entry| entry.meta.cwd.as_deref()).collect();
+        top.extend(files(&uses, &worked_in).map(|files| Block::text("## Files that were written", files)));
         let summary = entries.iter().rev().find_map(|entry| {
             let is_summary = entry.kind == EntryKind::CompactionSummary
                 || entry.parts.iter().any(|part| matches!(part, Part::Summary { .. }));
@@ -314,10 +315,11 @@ struct Written {
 }
 
 /// Lists the files that tools and commands wrote, the one written last first.
-fn files(uses: &[ToolUse<'_>]) -> Option<String> {
+fn files(uses: &[ToolUse<'_>], worked_in: &BTreeSet<&str>) -> Option<String> {
     let mut files: BTreeMap<String, Written> = BTreeMap::new();
     let changed = uses.iter().flat_map(ToolUse::files);
-    for (number, file) in changed.filter(|file| file.is_change() && !file.is_scratch()).enumerate() {
+    let is_kept = |file: &FileAct| file.is_change() && !file.is_scratch(worked_in.iter().copied());
+    for (number, file) in changed.filter(is_kept).enumerate() {
         let is_gone = matches!(file.change, FileChange::Delete);
         let written = files.entry(file.path_after().to_owned()).or_default();
         let is_sure = written.is_sure || file.certainty > Certainty::Possible;

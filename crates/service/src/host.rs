@@ -51,7 +51,7 @@ pub use hook::{HookRequest, Hooked, drain, open_for_hook};
 pub use hooks::is_program;
 pub use import::{ImportRequest, Reader, Surveyed};
 pub use install::{InstallChange, InstallRequest, read_settings};
-pub use ledger_of::{LedgerOf, LedgerOfRequest, MakeLedger};
+pub use ledger_of::{LedgerOf, LedgerOfRequest, MakeLedger, project_here};
 pub use place::PlaceRequest;
 pub use policy::PolicyChange;
 pub use record::{Record, RecordRequest, Recorded, Suspended, Tape};

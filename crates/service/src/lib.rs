@@ -23,7 +23,7 @@ pub use host::{
     PolicyChange, Process, Reader, Record, RecordRequest, Recorded, RecoverRequest, RemoveCopiesRequest,
     Repaired, SaveCheckpointRequest, StartFrom, StartRequest, StatusRequest, Surveyed, Suspended, Tape,
     TrailerRequest, TrailerStage, WATCH_POLL_MS, WatchRequest, WatchedPlace, Watching, Whose, drain,
-    is_program, open_for_hook, read_settings,
+    is_program, open_for_hook, project_here, read_settings,
 };
 pub use local::{Local, MakeSummarizer};
 pub use size::{bytes, scaled};

@@ -74,3 +74,26 @@ fn a_document_is_the_text_of_the_file_where_nothing_in_it_is_replaced() {
         assert_eq!(found[0].added_lines().join("|"), expected, "{line}");
     }
 }
+
+#[test]
+fn what_lies_below_a_folder_that_the_agent_worked_in_is_never_scratch() {
+    for (path, worked_in, is_scratch) in [
+        ("/tmp/a.rs", &[][..], true),
+        ("/tmp/job/app/src/a.rs", &["/tmp/job/app"], false),
+        ("/tmp/job/app/src/a.rs", &["/tmp/job/app/"], false),
+        ("/tmp/job/app/README.md", &["/tmp/job/app/src", "/tmp/job/app"], false),
+        ("/tmp/job/app2/a.rs", &["/tmp/job/app"], true),
+        ("/tmp/other", &["/tmp/job/app"], true),
+        ("/tmp/a.rs", &["/tmp"], false),
+        ("/dev/null", &["/tmp/job/app"], true),
+        ("/dev/null", &["/"], true),
+        ("/tmp/a.rs", &["/srv/app"], true),
+        ("/private/tmp/job/a.rs", &["/tmp/job"], false),
+        ("/var/folders/x/T/job/a.rs", &["/private/var/folders/x/T/job"], false),
+        ("/private/var/folders/x/T/a.rs", &[], true),
+        ("src/a.rs", &["/tmp/job"], false),
+    ] {
+        let file = crate::FileAct::sure(path.to_owned(), crate::FileChange::Delete);
+        assert_eq!(file.is_scratch(worked_in.iter().copied()), is_scratch, "{path} in {worked_in:?}");
+    }
+}

@@ -52,6 +52,9 @@ pub struct Session {
     /// The working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
+    /// The name of its project, as `list` shows it: the repository's, `repo/2` in a worktree of it, else that of the directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
     /// The git branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub git_branch: Option<String>,

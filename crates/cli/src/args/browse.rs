@@ -21,7 +21,7 @@ pub(crate) struct Home {}
 #[command(after_help = "\
 Examples:
   stemma list                             the newest sessions
-  stemma list --here --since 2d           this directory, the last two days
+  stemma list --here --since 2d           this repository, the last two days
   stemma list timer --client codex        with this word in the title
   stemma list --all -n 0                  all, with subagents and copies
 
@@ -35,11 +35,13 @@ pub(crate) struct List {
     #[arg(value_name = "WORDS")]
     pub(crate) words: Vec<String>,
 
-    /// Only sessions of this project: its name as the list shows it, its ledger's id, or a directory with all below it
+    /// Only sessions of this project: its name as the list shows it, its ledger's id, or a directory: all below it, or
+    /// the repository that it is the top of
     #[arg(long, value_name = "NAME|DIR", conflicts_with = "here")]
     pub(crate) project: Option<String>,
 
-    /// Only sessions that worked in the current directory or below it
+    /// Only sessions of the repository around the current directory, in all its worktrees and clones; without one, of the directory
+    /// and what is below it
     #[arg(long)]
     pub(crate) here: bool,
 
@@ -91,11 +93,13 @@ pub(crate) struct Stats {
     #[arg(long, value_name = "WHAT", value_enum, default_value = "day")]
     pub(crate) by: StatsRows,
 
-    /// Only sessions of this project: its name as `list` shows it, its ledger's id, or a directory with all below it
+    /// Only sessions of this project: its name as `list` shows it, its ledger's id, or a directory: all below it, or
+    /// the repository that it is the top of
     #[arg(long, value_name = "NAME|DIR", conflicts_with = "here")]
     pub(crate) project: Option<String>,
 
-    /// Only sessions that worked in the current directory or below it
+    /// Only sessions of the repository around the current directory, in all its worktrees and clones; without one, of the directory
+    /// and what is below it
     #[arg(long)]
     pub(crate) here: bool,
 

@@ -42,7 +42,7 @@ pub(crate) struct Search {
     #[arg(long, value_name = "NAME|DIR", conflicts_with = "here")]
     pub(crate) project: Vec<String>,
 
-    /// Only sessions that worked in the current directory or below it
+    /// Only sessions of the repository around the current directory; without one, of the directory and what is below it
     #[arg(long)]
     pub(crate) here: bool,
 

@@ -3,7 +3,7 @@
 use stemmata_api::v1::{Inventory, Session, SessionDetails, SessionPage, SessionsRequest};
 use stemmata_service::StatusRequest;
 
-use crate::commands::{exclude, list};
+use crate::commands::{exclude, here, list};
 use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::size::many;
@@ -57,7 +57,7 @@ fn page(app: &App, found: &Inventory) -> Result<String, CliError> {
 
 /// Returns the newest sessions of this directory, else of all, and what they are.
 fn newest(app: &App) -> Result<(String, SessionPage), CliError> {
-    let here = app.environment.current_dir.to_string_lossy().into_owned();
+    let here = here(app);
     let all =
         SessionsRequest { folded: true, details: Some(SessionDetails::Figures), ..SessionsRequest::all() };
     let near = list::sessions(app, &SessionsRequest { project: Some(here), ..all.clone() }, SHOWN)?;

@@ -5,7 +5,7 @@ use stemmata_api::v1::{Session, SessionDetails, SessionPage, SessionsRequest};
 
 use crate::args::browse::List;
 use crate::commands::launch::quoted;
-use crate::commands::{gather, project, rows};
+use crate::commands::{gather, here, project, rows};
 use crate::errors::{CliError, Exit};
 use crate::output::size::many;
 use crate::output::style::{Style, tame};
@@ -33,7 +33,7 @@ const LEFT_OUT: &[&str] = &["BRANCH", "OUTCOME", "ACTIVE", "PROMPTS", "PROJECT",
 
 /// Runs the command. `details` are what JSON holds of each session beside what the list shows.
 pub(crate) fn run(app: &App, args: &List, details: Option<SessionDetails>) -> Result<Exit, CliError> {
-    let here = args.here.then(|| app.environment.current_dir.to_string_lossy().into_owned());
+    let here = args.here.then(|| here(app));
     let since = args.since.as_deref().map(|text| time::parse(text, app.now())).transpose()?;
     let until = args.until.as_deref().map(|text| time::parse_end(text, app.now())).transpose()?;
     let request = SessionsRequest {

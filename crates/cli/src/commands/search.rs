@@ -14,7 +14,7 @@ use stemmata_api::{Code, Problem};
 use crate::args::browse::{AROUND_DEFAULT, Show};
 use crate::args::give::{Fork, Placement, Resume};
 use crate::args::search::Search;
-use crate::commands::{fork, project, resume, show};
+use crate::commands::{fork, here, project, resume, show};
 use crate::errors::{CliError, Exit};
 use crate::output::style::Style;
 use crate::output::time;
@@ -69,8 +69,7 @@ pub(crate) fn run(app: &App, args: &Search) -> Result<Exit, CliError> {
 }
 
 fn request(app: &App, args: &Search) -> Result<SearchRequest, CliError> {
-    let here = args.here.then(|| app.environment.current_dir.clone());
-    let here = here.map(|dir| dir.to_string_lossy().into_owned());
+    let here = args.here.then(|| here(app));
     let since = args.since.as_deref().map(|text| time::parse(text, app.now())).transpose()?;
     let until = args.until.as_deref().map(|text| time::parse_end(text, app.now())).transpose()?;
     Ok(SearchRequest {

@@ -7,7 +7,7 @@ use stemmata_api::v1::{ModelPrice, Stats, StatsBy, StatsRequest, StatsRow};
 use crate::args::browse::{Stats as Arguments, StatsRows};
 use crate::commands::list::say_rest;
 use crate::commands::search::progress;
-use crate::commands::{project, rows};
+use crate::commands::{here, project, rows};
 use crate::errors::{CliError, Exit};
 use crate::output::outline::span;
 use crate::output::size::{count, grouped};
@@ -27,7 +27,7 @@ const LEFT_OUT: &[&str] = &["CACHED", "SESSIONS"];
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Arguments) -> Result<Exit, CliError> {
-    let here = args.here.then(|| app.environment.current_dir.to_string_lossy().into_owned());
+    let here = args.here.then(|| here(app));
     let since = args.since.as_deref().map(|text| time::parse(text, app.now())).transpose()?;
     let until = args.until.as_deref().map(|text| time::parse_end(text, app.now())).transpose()?;
     let prices = app.config.settings(&app.environment)?.prices;

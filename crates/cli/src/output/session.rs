@@ -47,9 +47,9 @@ pub(crate) fn client(session: &Session) -> &str {
     &session.client
 }
 
-/// Returns the last part of a session's working directory.
+/// Returns the name of a session's project.
 pub(crate) fn project(session: &Session) -> String {
-    project_of(session.cwd.as_deref())
+    session.project.as_deref().map_or_else(|| project_of(session.cwd.as_deref()), tame)
 }
 
 /// Returns the last part of a directory.

@@ -20,7 +20,7 @@ fn listing(rows: usize) -> Listing {
             entry: None,
             session: None,
             prompt: None,
-            opens: (at % 2 == 0).then(|| format!("s-{at}")),
+            opens: at.is_multiple_of(2).then(|| format!("s-{at}")),
             id: format!("ctx-{at}"),
         },
         focus: None,

@@ -101,7 +101,10 @@ fn what_a_client_still_has_is_said_once_and_a_part_of_its_id_takes_the_forgettin
     assert!(import().contains("was forgotten"));
     assert!(!import().contains("was forgotten"), "once is enough");
     stage.run(&["forget", &twin, "--yes"]).ok();
-    stage.run(&["forget", "--undo", &SESSION[..6]]).code(4).complains(&["is ambiguous", "ffff.jsonl  forgotten"]);
+    stage
+        .run(&["forget", "--undo", &SESSION[..6]])
+        .code(4)
+        .complains(&["is ambiguous", "ffff.jsonl  forgotten"]);
     // Both are of one moment, as the clock of a stage stands: what undoes one undoes the other.
     stage.run(&["forget", "--undo", &twin[twin.len() - 6..]]).ok();
     assert!(import().contains("2 new"));

@@ -28,6 +28,7 @@ mod letting_go;
 mod listing;
 mod live;
 mod next_steps;
+mod one_project;
 mod pick;
 mod prompts;
 mod recover;

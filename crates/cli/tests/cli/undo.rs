@@ -78,7 +78,7 @@ fn a_copy_that_somebody_went_on_with_stays_whatever_is_asked() {
         .unwrap();
     let mut text = fs::read_to_string(copy).unwrap();
     let last = text.lines().last().unwrap().to_owned();
-    text.push_str(&format!("{last}\n"));
+    text.extend([last.as_str(), "\n"]);
     fs::write(copy, &text).unwrap();
     stage.run(&["undo"]).code(5).complains(&["not as it was placed"]);
     let plan = stage.json(&["forget", "--copies", "--dry-run"]);

@@ -120,6 +120,7 @@ impl Engine {
             self.mend_times_to_come()?;
             self.find_overwritten()?;
             self.derive_anew(was_empty)?;
+            self.learn_folders_of_old(was_empty)?;
             // Earlier versions knew a transcript that was moved twice.
             for imported in &report.sessions {
                 self.leave_namesakes(&imported.captured.session)?;

@@ -477,11 +477,15 @@ impl Run<'_> {
         let session = self.session(self.tip_gone_on_to(engine, tip, leaf)?, (leaf, last_at), title);
         let key = self.prepared.key.clone();
         let value = cursor.encode(&session);
-        Ok(vec![
+        let said_remote = self.ingest.facts().remote.as_deref();
+        let learnt = session.cwd.as_deref().map(|cwd| engine.learn_folder(cwd, said_remote)).transpose()?;
+        let mut writes = vec![
             Write::ExpectCursor { key: key.clone(), value: self.expected.replace(value.clone()) },
             Write::Session(Box::new(session)),
             Write::Cursor { key, value },
-        ])
+        ];
+        writes.extend(learnt.flatten());
+        Ok(writes)
     }
 
     fn rest(&mut self) -> &mut Rest {

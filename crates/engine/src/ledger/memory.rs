@@ -5,27 +5,23 @@
 mod blocks;
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use stemmata_model::{
     Closure, Commit, CommitId, CommitType, Entry, EventSeq, LedgerId, Note, NoteCode, Timestamp,
 };
 use stemmata_prompt::reduce::Reducer;
 use stemmata_prompt::reduce::memory::{MemoryReducer, ProjectMemory, SessionMemory};
-use stemmata_store::{
-    EventQuery, Ledger, LedgerChange, Page, SavedState, Session, SessionFilter, SessionOrigin,
-};
+use stemmata_store::{EventQuery, LedgerChange, SavedState, Session, SessionOrigin};
 
 use self::blocks::{BLOCK_PREFIX, Member, Reading};
-use super::project::{Place, ProjectPlaces, places_of};
+use super::project::{Elsewhere, ProjectSessions};
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::Result;
 
 /// Sessions of one project that are read at most, the ones with the latest activity first.
 pub const MEMORY_SESSIONS_MAX: usize = 1_000;
-
-/// Pages of sessions that are read for it at most.
-const MEMORY_PAGES_MAX: usize = 8;
 
 /// States that are saved at once: each may be some hundred kilobytes.
 const SAVED_AT_ONCE: usize = 64;
@@ -113,12 +109,19 @@ impl Engine {
         self.save_folded(ledger, &folded, false)?;
         let until = self.time_of_place(ledger, at)?;
         let mut notes = folded.notes;
+        let project = self.project_of_ledger(ledger)?;
+        let mut told = vec![folded.reducer];
+        for other in project.ledgers.iter().skip(1) {
+            let other = self.fold::<MemoryReducer>(other, self.place_at_time(other, until)?)?;
+            notes.extend(other.notes);
+            told.push(other.reducer);
+        }
         let mut members = Vec::new();
-        for session in self.sessions_told(ledger, until, &mut notes)? {
+        for session in self.sessions_told(&project, until, &mut notes)? {
             members.push(Member { foreign_machine: self.foreign_machine(&session)?, session });
         }
-        let mut reading = Reading::new(self, ledger, (folded.epoch, until))?;
-        let memory = reading.merged(&folded.reducer, &members, wants_foreign)?;
+        let mut reading = Reading::new(self, &project.ledgers, (folded.epoch, until))?;
+        let memory = reading.merged(&told, &members, wants_foreign)?;
         let Reading { read, told: transcripts, places, notes: told, .. } = reading;
         notes.extend(told);
         let read = folded.replayed + read;
@@ -149,10 +152,11 @@ impl Engine {
         let epoch = self.log.ledger(ledger)?.map_or(0, |known| known.epoch);
         let saved = self.saved_sessions(ledger)?;
         let mut replayed = TranscriptsReplayed::default();
-        for session in self.sessions_told(ledger, None, &mut replayed.notes)? {
+        let project = self.project_of_ledger(ledger)?;
+        for session in self.sessions_told(&project, None, &mut replayed.notes)? {
             let folds = || -> Result<(OneSession, OneSession)> {
-                let whole = self.session_memory(ledger, &session, None)?;
-                Ok((self.session_memory(ledger, &session, saved.get(&name_of(&session)))?, whole))
+                let whole = self.session_memory(&project.ledgers, &session, None)?;
+                Ok((self.session_memory(&project.ledgers, &session, saved.get(&name_of(&session)))?, whole))
             };
             match folds() {
                 Ok((resumed, whole)) => {
@@ -200,46 +204,67 @@ impl Engine {
         Ok(self.log.events(ledger, &query)?.first().map(|event| event.at))
     }
 
-    /// Returns the sessions of a ledger's project that have commits and had begun by a time.
+    /// Returns the last event of a ledger by a time; nothing for now.
+    fn place_at_time(&self, ledger: &LedgerId, until: Option<Timestamp>) -> Result<Option<u64>> {
+        let Some(until) = until else { return Ok(None) };
+        let mut before = 0;
+        let mut after = self.log.ledger(ledger)?.map_or(0, |known| known.last) + 1;
+        while after - before > 1 {
+            let middle = before + (after - before) / 2;
+            match self.time_of_place(ledger, Some(middle))? {
+                Some(at) if at <= until => before = middle,
+                Some(_) | None => after = middle,
+            }
+        }
+        Ok(Some(before))
+    }
+
+    /// Returns what is of a ledger's project; of a cluster, which has no folder, the ledger alone.
+    fn project_of_ledger(&self, ledger: &LedgerId) -> Result<ProjectSessions> {
+        match self.log.ledger(ledger)? {
+            Some(known) if known.root.is_some() || !known.marks.is_empty() => self.project_sessions(&known),
+            Some(_) | None => Ok(ProjectSessions::of_cluster(ledger)),
+        }
+    }
+
+    /// Returns the sessions of a project that have commits and had begun by a time.
     fn sessions_told(
         &self,
-        ledger: &LedgerId,
+        project: &ProjectSessions,
         until: Option<Timestamp>,
         notes: &mut Vec<Note>,
     ) -> Result<Vec<Session>> {
-        let Some(known) = self.log.ledger(ledger)? else { return Ok(Vec::new()) };
-        let places = self.project_places(&known)?;
         let has_begun = |session: &Session| match (session.started_at, until) {
             (Some(started), Some(until)) => started <= until,
             (None, _) | (_, None) => true,
         };
         let (mut sessions, mut left_over) = (BTreeMap::new(), Vec::new());
-        for place in &places.own {
-            let filter = SessionFilter { project: Some(place.path.clone()), ..SessionFilter::default() };
-            let rows_max = MEMORY_SESSIONS_MAX + 1;
-            for at in 0..MEMORY_PAGES_MAX {
-                let page = Page { skip: (at * rows_max) as u64, rows_max };
-                let rows = self.store.sessions(&filter, page)?;
-                let is_last = rows.len() < rows_max;
-                let mut copies = 0;
-                for session in rows {
-                    let is_of = place.is_of(&session) && !places.is_apart(place, &session);
-                    if !is_of || !has_begun(&session) {
-                        continue;
-                    }
-                    if self.is_idle_copy(&session)? {
-                        copies += 1;
-                        continue;
-                    }
+        let mut failed = Ok(());
+        self.each_stored_session(&mut |session| {
+            let is_of = |cwd: &str| project.has(session.key.machine.as_str(), cwd, Elsewhere::Marked);
+            // What follows is older.
+            if sessions.len() > MEMORY_SESSIONS_MAX {
+                return ControlFlow::Break(());
+            }
+            if !session.cwd.as_deref().is_some_and(is_of) || !has_begun(&session) {
+                return ControlFlow::Continue(());
+            }
+            match self.is_idle_copy(&session).and_then(|is_idle| {
+                // A copy that nobody went on with takes the place of no session.
+                if !is_idle {
                     left_over.extend(self.left_of(&session)?.map(|left| left.key));
                     sessions.insert(session.key.clone(), session);
                 }
-                // Copies that nobody went on with take the place of no session.
-                if is_last || copies == 0 {
-                    break;
+                Ok(())
+            }) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Err(error);
+                    ControlFlow::Break(())
                 }
             }
-        }
+        })?;
+        failed?;
         sessions.retain(|key, _| !left_over.contains(key));
         let mut sessions: Vec<Session> = sessions.into_values().collect();
         sessions.sort_by(|left, right| right.last_at.cmp(&left.last_at).then(left.key.cmp(&right.key)));
@@ -253,45 +278,22 @@ impl Engine {
         Ok(sessions)
     }
 
-    /// Returns where a project is, and what of that belongs to others.
-    pub(crate) fn project_places(&self, known: &Ledger) -> Result<ProjectPlaces> {
-        let mut own = self.places_with_worktrees(known);
-        let apart = self.places_apart(known, &own)?;
-        own.retain(|place| !apart.contains(place));
-        Ok(ProjectPlaces { own, apart })
-    }
-
-    /// Returns the places of other projects: of nested repositories, and of who lives now where this one was.
-    fn places_apart(&self, own: &Ledger, own_places: &[Place]) -> Result<Vec<Place>> {
-        let mut places = Vec::new();
-        self.each_ledger(|other| {
-            if other.id != own.id {
-                let is_here_now = |place: &Place| other.root.as_deref() == Some(place.path.as_str());
-                let is_below = |place: &Place| own_places.iter().any(|own| place.is_below(own));
-                let known = places_of(other, &self.identity.machine).into_iter();
-                places.extend(known.filter(|place| is_here_now(place) || is_below(place)));
-            }
-            Ok(())
-        })?;
-        Ok(places)
-    }
-
-    /// Says whether what a commit holds are lines of the ledger's events, as those of turns are.
-    fn is_told_by(&self, ledger: &LedgerId, session: &Session, commit: CommitId) -> Result<bool> {
+    /// Says whether what a commit holds are lines of the ledgers' events, as those of turns are.
+    fn is_told_by(&self, ledgers: &[LedgerId], session: &Session, commit: CommitId) -> Result<bool> {
         let is_api = session.origin == SessionOrigin::Api;
-        Ok(is_api && self.store.coverage(commit)?.is_some_and(|coverage| coverage.ledger == *ledger))
+        Ok(is_api && self.store.coverage(commit)?.is_some_and(|coverage| ledgers.contains(&coverage.ledger)))
     }
 
     /// Folds what a session has gained since its state was saved, and of one that went on after a time what it had said by
     /// then.
     fn session_memory_until(
         &self,
-        ledger: &LedgerId,
+        ledgers: &[LedgerId],
         session: &Session,
         (saved, until): (Option<&SavedState>, Option<Timestamp>),
     ) -> Result<OneSession> {
         let Some(until) = until.filter(|until| session.last_at.is_none_or(|last| last > *until)) else {
-            return self.session_memory(ledger, session, saved);
+            return self.session_memory(ledgers, session, saved);
         };
         // Commits are dated by what they end with: a state that ends before the time knows nothing later.
         let mut known = None;
@@ -312,7 +314,7 @@ impl Engine {
         let before = memory.folded();
         let mut said_at = None;
         for commit in &commits {
-            if self.is_told_by(ledger, session, commit.id)? {
+            if self.is_told_by(ledgers, session, commit.id)? {
                 continue;
             }
             let folded = memory.folded();
@@ -331,7 +333,7 @@ impl Engine {
     /// Folds what a session has gained since its state was saved.
     fn session_memory(
         &self,
-        ledger: &LedgerId,
+        ledgers: &[LedgerId],
         session: &Session,
         saved: Option<&SavedState>,
     ) -> Result<OneSession> {
@@ -361,7 +363,7 @@ impl Engine {
             if commit.core.commit_type == CommitType::Compaction {
                 compacted_at = compacted_at.max(Some(commit.core.created_at));
             }
-            if !self.is_told_by(ledger, session, commit.id)? {
+            if !self.is_told_by(ledgers, session, commit.id)? {
                 self.fold_commit(&mut memory, commit, &mut |_| true)?;
             }
         }

@@ -4,10 +4,13 @@
 //! looked up in `look`, what follows from it decided in `plan`.
 
 mod adopt;
+mod folder;
 mod look;
 mod plan;
 mod remote;
+mod repository;
 mod room;
+mod scope;
 
 use std::path::{Path, PathBuf};
 
@@ -19,11 +22,15 @@ use stemmata_store::{
 
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
-use crate::retention::is_within;
 pub use adopt::{Adopt, adopted_folders};
 pub(crate) use look::git_would_wait_for;
+pub use look::repository_top;
 use look::{Found, Stored, find};
 use plan::{Candidates, Choice, Facts, Plan, new_id, plan};
+pub(crate) use repository::Elsewhere;
+pub use repository::RepositoryKey;
+pub(crate) use scope::ProjectSessions;
+pub use scope::{ProjectDir, ProjectScope};
 
 /// How often it is looked anew after another process gave a mark away in between.
 const RACES_MAX: usize = 8;
@@ -184,35 +191,6 @@ impl Engine {
         Ok(Project { ledger, root: found.root.clone(), made: made && before.is_none(), notes })
     }
 
-    /// Returns the places of a project with the worktrees that its repository has now, and remembers these: what was
-    /// captured in a worktree stays the project's when that is gone.
-    pub(crate) fn places_with_worktrees(&self, ledger: &Ledger) -> Vec<Place> {
-        let machine = &self.identity.machine;
-        let mut places = places_of(ledger, machine);
-        let root = ledger.root.as_deref().map(Path::new);
-        let Some(root) = root.filter(|root| look::is_at(root, &ledger.marks)) else { return places };
-        let mut marks = Vec::new();
-        for folder in look::worktrees(root) {
-            let Some(path) = folder.to_str().map(str::to_owned) else { continue };
-            let mark = plan::place_mark(machine.as_str(), &path);
-            let place = Place { machine: Some(machine.as_str().to_owned()), path };
-            // Where that cannot be told, it is left for another look.
-            let may_be_others = || !matches!(self.log.ledger_marked(&mark), Ok(None));
-            if mark.len() > MARK_BYTES_MAX || places.contains(&place) || may_be_others() {
-                continue;
-            }
-            places.push(place);
-            marks.push(mark);
-        }
-        marks.truncate(plan::worktrees_room(&ledger.marks));
-        if !marks.is_empty() {
-            let change = LedgerChange::new(ledger.id.clone(), self.clock.now());
-            // Somebody else has one of them since, or nothing can be written now: it is remembered with the next look.
-            drop(self.log.change_ledger(LedgerChange { marks, ..change }));
-        }
-        places
-    }
-
     /// Looks up by what a folder is known, and decides. Git is asked only where the remote does not say enough.
     fn plan_project(&self, found: &mut Found) -> Result<Plan> {
         let marked = |mark: Option<String>| -> Result<Option<Ledger>> {
@@ -286,45 +264,6 @@ impl Place {
     /// Says whether a session ran on the place's machine.
     pub(crate) fn is_of(&self, session: &Session) -> bool {
         self.machine.as_deref().is_none_or(|machine| machine == session.key.machine.as_str())
-    }
-
-    /// Says whether a session worked in the folder, or below it.
-    pub(crate) fn holds(&self, session: &Session) -> bool {
-        self.is_of(session) && session.cwd.as_deref().is_some_and(|cwd| is_within(&self.path, cwd))
-    }
-
-    /// Says whether the folder lies in another one, which may be itself.
-    pub(crate) fn is_below(&self, other: &Self) -> bool {
-        let same = self.machine.is_none() || other.machine.is_none() || self.machine == other.machine;
-        same && is_within(&other.path, &self.path)
-    }
-}
-
-/// Where a project is, and which folders below belong to others.
-#[derive(Debug, Clone)]
-pub(crate) struct ProjectPlaces {
-    /// Its folders.
-    pub(crate) own: Vec<Place>,
-    /// Those of nested repositories, and of who lives now where the project was.
-    pub(crate) apart: Vec<Place>,
-}
-
-impl ProjectPlaces {
-    /// Says whether a session below one of the project's folders is another project's.
-    pub(crate) fn is_apart(&self, own: &Place, session: &Session) -> bool {
-        self.apart.iter().any(|other| other.is_below(own) && other.holds(session))
-    }
-
-    /// Says whether a session that worked in a folder is the project's. The project's own folders count on every machine,
-    /// since what came from another one says where it was recorded.
-    pub(crate) fn has(&self, machine: &str, cwd: &str) -> bool {
-        self.own.iter().any(|own| {
-            let is_apart = |other: &Place| {
-                let is_there = other.machine.as_deref().is_none_or(|there| there == machine);
-                is_there && other.is_below(own) && is_within(&other.path, cwd)
-            };
-            is_within(&own.path, cwd) && !self.apart.iter().any(is_apart)
-        })
     }
 }
 

@@ -20,7 +20,7 @@ use super::branch::Branch;
 use super::{RecallNote, RetrieveOf};
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::ledger::{Line, Remembering, TranscriptPlace, Transcripts};
+use crate::ledger::{Elsewhere, Line, Remembering, TranscriptPlace, Transcripts};
 use crate::search::{
     Belonging, BesideHit, Passage, SearchFilter, SearchForm, SearchHit, SearchQuery, SessionsOf, SettleBudget,
 };
@@ -205,12 +205,12 @@ impl Engine {
     /// Returns what belongs to a ledger: its events, and the sessions of its project or its cluster. Search leaves anything
     /// else out before it takes the best.
     fn belonging(&self, ledger: &Ledger) -> Result<Belonging> {
-        let sessions = if ledger.root.is_some() {
-            SessionsOf::Project(self.project_places(ledger)?)
-        } else {
-            SessionsOf::Cluster(self.sessions_of_cluster(&ledger.id)?)
-        };
-        Ok(Belonging { ledger: ledger.id.clone(), sessions })
+        if ledger.root.is_none() {
+            let sessions = SessionsOf::Cluster(self.sessions_of_cluster(&ledger.id)?);
+            return Ok(Belonging { ledgers: vec![ledger.id.clone()], sessions });
+        }
+        let project = self.project_sessions(ledger)?;
+        Ok(Belonging { ledgers: project.ledgers.clone(), sessions: SessionsOf::Project(project) })
     }
 
     /// Returns the sessions that were opened in a cluster, the newest.
@@ -325,7 +325,7 @@ impl Engine {
     /// One of which nobody knows where it was made may be of any.
     fn may_be_of(&self, belonging: &Belonging, ctx: CommitId) -> Result<bool> {
         if let Some(coverage) = self.store.coverage(ctx)? {
-            return Ok(coverage.ledger == belonging.ledger);
+            return Ok(belonging.ledgers.contains(&coverage.ledger));
         }
         let mut is_elsewhere = false;
         for sighting in self.store.sightings(ctx, SIGHTINGS_MAX)? {
@@ -334,8 +334,9 @@ impl Engine {
             let key = SessionKey { machine: sighting.machine, path };
             let cwd = self.store.session(&key)?.and_then(|session| session.cwd);
             let is_own = match &belonging.sessions {
-                SessionsOf::Project(places) => {
-                    cwd.as_deref().is_some_and(|cwd| places.has(key.machine.as_str(), cwd))
+                SessionsOf::Project(project) => {
+                    let has = |cwd: &str| project.has(key.machine.as_str(), cwd, Elsewhere::SamePath);
+                    cwd.as_deref().is_some_and(has)
                 }
                 SessionsOf::Cluster(sessions) => sessions.contains(&sighting.session),
             };

@@ -181,7 +181,7 @@ impl Engine {
     ) -> Result<ScanEnd> {
         let mut ledgers = Vec::new();
         self.each_ledger(|ledger| {
-            if reader.scoped.admits_ledger(ledger.root.as_deref()) {
+            if reader.scoped.admits_ledger(self.identity.machine.as_str(), ledger.root.as_deref()) {
                 ledgers.push(ledger.id.clone());
             }
             Ok(())

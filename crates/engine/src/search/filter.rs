@@ -1,7 +1,6 @@
 //! What a search is limited to: which sessions, and which entries of them.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use stemmata_model::{Entry, LedgerId, Role, SessionId, Timestamp};
 use stemmata_prompt::search::{ClassMask, Needed, Phrase, entry_terms, kinds, marks};
@@ -11,7 +10,7 @@ use stemmata_store::Session;
 
 use super::SearchError;
 use super::prepared::{Traits, minute_of, traits};
-use crate::ledger::ProjectPlaces;
+use crate::ledger::{Elsewhere, ProjectScope, ProjectSessions};
 
 /// The client of events, which are no session's.
 pub(crate) const LEDGER_CLIENT: &str = "ledger";
@@ -64,8 +63,8 @@ pub struct SearchFilter {
     pub client: Option<String>,
     /// Only entries of this role.
     pub role: Option<String>,
-    /// Only sessions that worked in one of these directories, or below it.
-    pub projects: Vec<String>,
+    /// Only sessions of these projects.
+    pub projects: Option<ProjectScope>,
     /// Only sessions on this branch of git.
     pub branch: Option<String>,
     /// Only entries that name this file; its last parts are enough.
@@ -97,10 +96,10 @@ pub(crate) struct Scoped<'a> {
     belonging: Option<&'a Belonging>,
 }
 
-/// What belongs to a ledger: its events, and sessions.
+/// What belongs to a ledger: its events, those of the other ledgers of its repository, and sessions.
 pub(crate) struct Belonging {
-    /// The ledger.
-    pub(crate) ledger: LedgerId,
+    /// The ledgers.
+    pub(crate) ledgers: Vec<LedgerId>,
     /// The sessions.
     pub(crate) sessions: SessionsOf,
 }
@@ -108,7 +107,7 @@ pub(crate) struct Belonging {
 /// The sessions of a ledger.
 pub(crate) enum SessionsOf {
     /// Those that worked in a project.
-    Project(ProjectPlaces),
+    Project(ProjectSessions),
     /// Those of a cluster, which has no folder.
     Cluster(BTreeSet<SessionId>),
 }
@@ -116,10 +115,12 @@ pub(crate) enum SessionsOf {
 impl Belonging {
     fn has(&self, facts: &SessionFacts<'_>) -> bool {
         if facts.client == LEDGER_CLIENT {
-            return facts.path == event_path(&self.ledger, facts.session);
+            return self.ledgers.iter().any(|ledger| facts.path == event_path(ledger, facts.session));
         }
         match &self.sessions {
-            SessionsOf::Project(places) => facts.cwd.is_some_and(|cwd| places.has(facts.machine, cwd)),
+            SessionsOf::Project(project) => {
+                facts.cwd.is_some_and(|cwd| project.has(facts.machine, cwd, Elsewhere::SamePath))
+            }
             SessionsOf::Cluster(sessions) => {
                 SessionId::new(facts.session).is_ok_and(|session| sessions.contains(&session))
             }
@@ -202,15 +203,15 @@ impl<'a> Scoped<'a> {
         self.filter.session.as_deref()
     }
 
-    /// Returns the directories that are asked for.
-    pub(crate) fn projects(&self) -> &[String] {
-        &self.filter.projects
+    /// Returns the projects that are asked for.
+    pub(crate) fn projects(&self) -> Option<&ProjectScope> {
+        self.filter.projects.as_ref()
     }
 
     /// Returns whether only some sessions are searched.
     pub(crate) fn is_of_sessions(&self) -> bool {
         let SearchFilter { client, projects, branch, session, .. } = self.filter;
-        let is_filtered = client.is_some() || !projects.is_empty() || branch.is_some() || session.is_some();
+        let is_filtered = client.is_some() || projects.is_some() || branch.is_some() || session.is_some();
         is_filtered || self.belonging.is_some()
     }
 
@@ -229,18 +230,17 @@ impl<'a> Scoped<'a> {
     /// Returns whether what is known of a session passes.
     pub(crate) fn admits_place(&self, facts: &SessionFacts<'_>) -> bool {
         let SearchFilter { client, projects, branch, session, .. } = self.filter;
-        let is_within = |project: &String| facts.cwd.is_some_and(|cwd| Path::new(cwd).starts_with(project));
         client.as_deref().is_none_or(|client| client == facts.client)
-            && (projects.is_empty() || projects.iter().any(is_within))
+            && projects.as_ref().is_none_or(|projects| projects.holds_folder(facts.machine, facts.cwd))
             && branch.as_deref().is_none_or(|branch| facts.branch == Some(branch))
             && session.as_deref().is_none_or(|session| facts.session.starts_with(session))
             && self.belonging.is_none_or(|belonging| belonging.has(facts))
     }
 
     /// Returns whether an event of a ledger with this root may pass, whatever its session is.
-    pub(crate) fn admits_ledger(&self, root: Option<&str>) -> bool {
+    pub(crate) fn admits_ledger(&self, here: &str, root: Option<&str>) -> bool {
         let session = self.filter.session.as_deref().unwrap_or_default();
-        let (machine, path) = ("", "");
+        let (machine, path) = (here, "");
         let client = LEDGER_CLIENT;
         self.admits_place(&SessionFacts { machine, path, session, client, cwd: root, branch: None })
     }

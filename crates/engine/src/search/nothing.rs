@@ -157,10 +157,11 @@ impl SearchFilter {
         };
         let one = |value: &Option<String>| value.iter().cloned().collect::<Vec<_>>();
         let at = |value: Option<stemmata_model::Timestamp>| value.map(|at| at.to_string());
+        let projects = self.projects.as_ref().map(|projects| projects.names().to_vec()).unwrap_or_default();
         for (name, values, without) in [
             ("client", one(&self.client), Self { client: None, ..self.clone() }),
             ("role", one(&self.role), Self { role: None, ..self.clone() }),
-            ("project", self.projects.clone(), Self { projects: Vec::new(), ..self.clone() }),
+            ("project", projects, Self { projects: None, ..self.clone() }),
             ("branch", one(&self.branch), Self { branch: None, ..self.clone() }),
             ("file", one(&self.file), Self { file: None, ..self.clone() }),
             ("kind", self.kinds.clone(), Self { kinds: Vec::new(), ..self.clone() }),

@@ -3,6 +3,7 @@
 //! What a filter asks of a session is `filter`'s.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 
 use stemmata_model::{Closure, CommitId};
 use stemmata_prompt::search::NumberSet;
@@ -122,16 +123,18 @@ impl Engine {
             return Ok(named);
         }
         let mut forks = Vec::new();
-        for project in scoped.projects() {
-            let filter = SessionFilter { project: Some(project.clone()), ..SessionFilter::default() };
-            let mut newest =
-                self.store.sessions(&filter, Page { skip: 0, rows_max: PROJECT_SESSIONS_MAX })?;
-            newest.retain(|session| {
-                let is_fork = matches!(session.origin, SessionOrigin::Placed(_));
-                is_fork && !known.contains(&session.key) && scoped.admits_session(session)
-            });
-            forks.extend(newest);
+        if scoped.projects().is_none() {
+            return Ok(forks);
         }
+        let mut seen = 0;
+        self.each_stored_session(&mut |session| {
+            if scoped.admits_session(&session) {
+                seen += 1;
+                let is_fork = matches!(session.origin, SessionOrigin::Placed(_));
+                forks.extend(Some(session).filter(|session| is_fork && !known.contains(&session.key)));
+            }
+            if seen < PROJECT_SESSIONS_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
         forks.truncate(SESSIONS_MAX);
         Ok(forks)
     }

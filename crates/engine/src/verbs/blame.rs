@@ -47,6 +47,14 @@ pub struct BlameQuery<'a> {
     pub known: &'a HashMap<usize, CommitId>,
 }
 
+/// Where a session worked.
+#[derive(Debug, Default)]
+struct WorkedIn {
+    cwd: Option<String>,
+    /// The top of the repository's worktree.
+    top: Option<String>,
+}
+
 /// Where a line came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineOrigin {
@@ -145,19 +153,20 @@ impl Engine {
 
     /// Finds all edits of the file in the sessions that may have made them, and on the chains that are named.
     fn edits_of(&self, query: &BlameQuery<'_>) -> Result<Vec<Found>> {
-        let mut starts: Vec<(CommitId, String, Option<String>)> = Vec::new();
-        for session in self.sessions_around(query.project)? {
-            starts.extend(session.tip.map(|tip| (tip, session.session.to_string(), session.cwd)));
+        let mut starts: Vec<(CommitId, String, WorkedIn)> = Vec::new();
+        for (session, top) in self.sessions_around(query.project)? {
+            let worked_in = WorkedIn { cwd: session.cwd, top };
+            starts.extend(session.tip.map(|tip| (tip, session.session.to_string(), worked_in)));
         }
         // Of a project that lies elsewhere by now, the commit itself says whose it is.
         for ctx in query.known.values() {
             let seen = self.store.sightings(*ctx, 1)?;
             let session = seen.first().map(|sighting| sighting.session.to_string()).unwrap_or_default();
-            starts.push((*ctx, session, None));
+            starts.push((*ctx, session, WorkedIn::default()));
         }
         let mut seen: HashSet<CommitId> = HashSet::new();
         let mut found = Vec::new();
-        for (tip, session, cwd) in starts {
+        for (tip, session, worked_in) in starts {
             let mut walk = Walk::new(self.store.as_ref(), self.store.commit(tip)?.map(|commit| commit.id));
             while seen.len() < COMMITS_MAX
                 && let Some(commit) = walk.next()?
@@ -165,28 +174,39 @@ impl Engine {
                 if commit.closure == Closure::Forgotten || !seen.insert(commit.id) {
                     break;
                 }
-                self.edits_in(&commit, query, (&session, cwd.as_deref()), &mut found)?;
+                self.edits_in(&commit, query, (&session, &worked_in), &mut found)?;
             }
         }
         Ok(found)
     }
 
-    /// Returns the sessions that worked in a directory, below it or above it, the latest first.
-    fn sessions_around(&self, project: &Path) -> Result<Vec<Session>> {
+    /// Returns the sessions that worked in a directory's repository, wherever that was, and in the directory, below it or above it, the
+    /// latest first; of those in another worktree its top.
+    fn sessions_around(&self, project: &Path) -> Result<Vec<(Session, Option<String>)>> {
+        let scope = self.project_scope(&project.to_string_lossy())?;
         let page = Page { skip: 0, rows_max: SESSIONS_MAX };
         let all = self.store.sessions(&SessionFilter::default(), page)?;
         let is_near = |session: &Session| {
             let cwd = session.cwd.as_deref().map(Path::new);
             cwd.is_some_and(|cwd| cwd.starts_with(project) || project.starts_with(cwd))
         };
-        Ok(all.into_iter().filter(is_near).collect())
+        let mut around = Vec::new();
+        for session in all {
+            if scope.holds(&session) {
+                let top = self.worktree_of(&session)?;
+                around.push((session, top));
+            } else if is_near(&session) {
+                around.push((session, None));
+            }
+        }
+        Ok(around)
     }
 
     fn edits_in(
         &self,
         commit: &Commit,
         query: &BlameQuery<'_>,
-        (session, cwd): (&str, Option<&str>),
+        (session, worked_in): (&str, &WorkedIn),
         found: &mut Vec<Found>,
     ) -> Result<()> {
         // A snapshot says again what older commits said.
@@ -202,10 +222,11 @@ impl Engine {
         let entries = adapter.decode(&bytes).entries;
         for used in tool_uses(&entries) {
             let Some(entry) = entries.get(used.entry) else { continue };
-            let cwd = entry.meta.cwd.as_deref().or(cwd);
+            let cwd = entry.meta.cwd.as_deref().or(worked_in.cwd.as_deref());
+            let places = (cwd, worked_in.top.as_deref());
             let is_meant = |file: &FileAct| {
                 !file.added_lines().is_empty()
-                    && is_of_file(file.path_after(), cwd, (query.file, query.project))
+                    && is_of_file(file.path_after(), places, (query.file, query.project))
             };
             let changes: Vec<FileAct> = used.files().into_iter().filter(is_meant).collect();
             if changes.is_empty() {

@@ -214,7 +214,7 @@ impl Engine {
         let parent = self.store.commit(ctx)?.ok_or(StoreError::CommitMissing(ctx))?;
         let made = self.made_compaction(&parent, wanted)?;
         let (id, after) = (made.core(&parent).id(), made.entries_after()?);
-        let diff = CompactionDiff::between((id, ctx), &self.entries_of(ctx)?, &after)?;
+        let diff = self.diff_between((id, ctx), &self.entries_of(ctx)?, &after)?;
         Ok((made.into_compacted(id, &parent, None), diff))
     }
 

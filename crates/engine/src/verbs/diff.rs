@@ -68,11 +68,19 @@ impl Engine {
     /// # Errors
     /// As [`Engine::diff`].
     pub fn diff_of(&self, (compaction, before): (CommitId, CommitId)) -> Result<CompactionDiff> {
-        CompactionDiff::between(
-            (compaction, before),
-            &self.entries_of(before)?,
-            &self.entries_of(compaction)?,
-        )
+        let (old, new) = (self.entries_of(before)?, self.entries_of(compaction)?);
+        self.diff_between((compaction, before), &old, &new)
+    }
+
+    /// Compares what was said before a compaction with what is said after it.
+    pub(crate) fn diff_between(
+        &self,
+        (compaction, before): (CommitId, CommitId),
+        old: &[Entry],
+        new: &[Entry],
+    ) -> Result<CompactionDiff> {
+        let cwd = self.first_session(before)?.and_then(|session| session.cwd);
+        CompactionDiff::between((compaction, before), (old, new), cwd.as_deref())
     }
 
     pub(crate) fn entries_of(&self, ctx: CommitId) -> Result<Vec<Entry>> {
@@ -85,16 +93,16 @@ impl Engine {
 
 impl CompactionDiff {
     /// Compares the entries before a compaction with those after it.
-    pub(crate) fn between(
+    fn between(
         (compaction, before): (CommitId, CommitId),
-        old: &[Entry],
-        new: &[Entry],
+        (old, new): (&[Entry], &[Entry]),
+        cwd: Option<&str>,
     ) -> Result<Self> {
         let text = spoken(new);
         let kept: HashSet<&str> = new.iter().map(|entry| entry.id.as_str()).collect();
         let (stayed, gone): (Vec<&Entry>, Vec<&Entry>) =
             old.iter().filter(|entry| is_said(entry)).partition(|entry| kept.contains(entry.id.as_str()));
-        let worked = Worked::of(old);
+        let worked = Worked::of(old, cwd);
         let (kept_files, lost_files): (Vec<String>, Vec<String>) =
             worked.files.into_iter().partition(|file| names_file(&text, file));
         let lost_commands =
@@ -178,11 +186,13 @@ struct Worked {
 }
 
 impl Worked {
-    fn of(entries: &[Entry]) -> Self {
+    fn of(entries: &[Entry], cwd: Option<&str>) -> Self {
         let uses = tool_uses(entries);
+        let worked_in: BTreeSet<&str> =
+            entries.iter().filter_map(|entry| entry.meta.cwd.as_deref()).chain(cwd).collect();
         let touched = uses.iter().flat_map(ToolUse::files);
         let (sure, unsure): (Vec<FileAct>, Vec<FileAct>) = touched
-            .filter(|file| !file.is_scratch())
+            .filter(|file| !file.is_scratch(worked_in.iter().copied()))
             .partition(|file| file.certainty > Certainty::Possible && file.reach == Reach::File);
         let paths = |files: Vec<FileAct>| -> BTreeSet<String> {
             files.iter().flat_map(|file| [file.path.clone(), file.path_after().to_owned()]).collect()

@@ -8,7 +8,6 @@ pub(crate) mod stats;
 pub(crate) mod totals;
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 
 use stemmata_model::{CommitId, CommitType, Granularity, Timestamp};
 use stemmata_prompt::title::title;
@@ -20,6 +19,7 @@ use crate::capture::stopped::StoppedReading;
 use crate::chain::beside::PAGE_COMMITS;
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::ledger::ProjectScope;
 use crate::reference::words_in;
 use crate::verbs::history::HistoryRow;
 use crate::verbs::short_id::ShortId;
@@ -71,8 +71,8 @@ pub struct SessionOnly {
     pub branch: Option<String>,
     /// With these words in its title.
     pub title: Option<String>,
-    /// In one of these directories or below it; none: anywhere.
-    pub projects: Vec<String>,
+    /// Of these projects; none: of any.
+    pub projects: Option<ProjectScope>,
 }
 
 impl SessionOnly {
@@ -88,10 +88,9 @@ impl SessionOnly {
             wanted.as_deref().is_none_or(|text| own == Some(text))
         };
         let titled = self.title.as_ref();
-        let is_in = |dir: &String| session.cwd.as_deref().is_some_and(|cwd| Path::new(cwd).starts_with(dir));
         is(&self.client, Some(runtime_of(&session.format)))
             && is(&self.branch, session.git_branch.as_deref())
-            && (self.projects.is_empty() || self.projects.iter().any(is_in))
+            && self.projects.as_ref().is_none_or(|projects| projects.holds(session))
             && titled.is_none_or(|words| words_in(words, &title(session.title.as_deref())))
     }
 }
@@ -116,6 +115,8 @@ pub struct SessionRow {
     pub reference: String,
     /// Copies of it that nobody used, which have no rows of their own.
     pub folded: u64,
+    /// The name of its project.
+    pub project: Option<String>,
     /// The name of the machine that it came from, if it was not recorded in this store.
     pub foreign_machine: Option<String>,
     /// The commit that a client copied it from.
@@ -164,6 +165,7 @@ impl Engine {
             };
             rows.push(SessionRow {
                 reference,
+                project: self.project_name(&session)?,
                 folded: copies + if query.folded { folds.count(&session.key) } else { 0 },
                 foreign_machine: self.foreign_machine(&session)?,
                 copied_from: folds.original_of(&session.key),

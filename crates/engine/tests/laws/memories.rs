@@ -205,7 +205,7 @@ fn what_was_edited_is_among_the_files_of_the_memory() {
             let uses = tool_uses(&entries);
             let made = uses.iter().flat_map(ToolUse::files).filter(FileAct::is_change);
             let made = made.filter(|file| file.certainty > Certainty::Possible && file.reach == Reach::File);
-            let made = made.filter(|file| file.certainty == Certainty::Sure || !file.is_scratch());
+            let made = made.filter(|file| file.certainty == Certainty::Sure || !file.is_scratch([]));
             let edited: BTreeSet<String> = made.map(|file| file.path_after().to_owned()).collect();
             let memory = folded(&name, Some("/nowhere"), &entries);
             let touched = memory.items().files.iter().filter(|file| !file.is_only_read());

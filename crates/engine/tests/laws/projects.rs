@@ -217,7 +217,9 @@ fn a_session_in_a_worktree_beside_the_repository_is_the_project_s_also_when_that
     assert_eq!(told(), 1);
     git(&main, &["worktree", "remove", beside.to_str().expect("text")]);
     assert_eq!(told(), 1, "its place is remembered");
-    // What is another project's place is not taken from it.
+    let before = ledger(&engine, &id);
+    assert_eq!((told(), ledger(&engine, &id).marks), (1, before.marks), "reading writes nothing");
+    // What was another project's place is the repository's, which is there now.
     let second = folder.path().canonicalize().expect("there").join("second");
     git(&main, &["worktree", "add", "-q", second.to_str().expect("text")]);
     let other = LedgerId::new("other").expect("a name");
@@ -226,7 +228,7 @@ fn a_session_in_a_worktree_beside_the_repository_is_the_project_s_also_when_that
     let change = LedgerChange { marks, ..LedgerChange::new(other, now) };
     engine.log().change_ledger(change).expect("made");
     session("other", &second);
-    assert_eq!(told(), 1);
+    assert_eq!(told(), 2);
     // A folder that is no worktree is none, whatever the repository says of it.
     let plain = folder.path().canonicalize().expect("there").join("plain");
     std::fs::create_dir(&plain).expect("made");
@@ -234,7 +236,7 @@ fn a_session_in_a_worktree_beside_the_repository_is_the_project_s_also_when_that
     std::fs::create_dir_all(&kept).expect("made");
     put(&kept.join("gitdir"), plain.join(".git").to_str().expect("text"));
     session("plain", &plain);
-    assert_eq!(told(), 1);
+    assert_eq!(told(), 2);
 }
 
 fn adopt(folder: &str) -> Adopt<'_> {

@@ -282,7 +282,13 @@ fn filters_leave_out_what_does_not_pass() {
         (SearchFilter { kinds: vec!["error".to_owned()], ..SearchFilter::default() }, 0),
         (SearchFilter { client: text("claude-code"), ..SearchFilter::default() }, 4),
         (SearchFilter { client: text("codex"), ..SearchFilter::default() }, 0),
-        (SearchFilter { projects: vec!["/nowhere".to_owned()], ..SearchFilter::default() }, 0),
+        (
+            SearchFilter {
+                projects: Some(engine.project_scope("/nowhere").expect("a scope")),
+                ..SearchFilter::default()
+            },
+            0,
+        ),
         (SearchFilter { branch: text("nowhere"), ..SearchFilter::default() }, 0),
         (SearchFilter { file: text("queue.rs"), ..SearchFilter::default() }, 0),
         (SearchFilter { no_tool_output: true, ..SearchFilter::default() }, 4),

@@ -117,7 +117,8 @@ fn a_directory_has_what_its_forks_inherit() {
     engine.place(first.session.tip.expect("a tip"), &placing(&folder)).expect("placed");
     for (project, wanted) in [("/old", 6), ("/new/place", 6), ("/new", 6), ("/newer", 0)] {
         for form in [SearchForm::Words, SearchForm::Literal] {
-            let filter = SearchFilter { projects: vec![project.to_owned()], ..SearchFilter::default() };
+            let projects = Some(engine.project_scope(project).expect("a scope"));
+            let filter = SearchFilter { projects, ..SearchFilter::default() };
             let found = search(&engine, &SearchQuery { form, filter, ..query("kiln") }).hits;
             assert_eq!(found.len(), wanted, "{project} {form:?}");
             assert!(

@@ -195,12 +195,12 @@ impl TurnOutline {
         }
     }
 
-    fn call(&mut self, used: &ToolUse<'_>, root: Option<&str>) {
+    fn call(&mut self, used: &ToolUse<'_>, [root, first]: [Option<&str>; 2]) {
         if self.tools.len() < TOOLS_MAX || self.tools.contains_key(used.name) {
             *self.tools.entry(used.name.to_owned()).or_default() += 1;
         }
         self.failures += u64::from(matches!(used.outcome, Outcome::Failed { .. }));
-        for file in used.files().into_iter().filter(is_changed) {
+        for file in used.files().into_iter().filter(|file| is_changed(file, root.into_iter().chain(first))) {
             let number = |lines: usize| u64::try_from(lines).unwrap_or(u64::MAX);
             let (added, removed) = (number(file.added_lines().len()), number(file.removed_lines()));
             self.add_lines(below(root, file.path_after()).to_owned(), FileLines { added, removed });
@@ -250,7 +250,7 @@ pub(super) fn outlines_of(
     for used in uses {
         let root = frame.root_of(entries.get(used.entry));
         let turn = turn_of.get(used.entry).copied().flatten().and_then(|at| turns.get_mut(at));
-        turn.unwrap_or(&mut left).call(used, root);
+        turn.unwrap_or(&mut left).call(used, [root, frame.root]);
     }
     (turns, left)
 }
@@ -274,7 +274,7 @@ pub(super) fn test_run(used: &ToolUse<'_>) -> Option<bool> {
 }
 
 /// Whether a file was changed for sure, or most likely, and is one that somebody means to keep.
-pub(super) fn is_changed(file: &FileAct) -> bool {
+pub(super) fn is_changed<'f>(file: &FileAct, worked_in: impl IntoIterator<Item = &'f str>) -> bool {
     let is_likely = file.certainty > Certainty::Possible && file.reach == Reach::File;
-    file.is_change() && is_likely && !file.is_scratch()
+    file.is_change() && is_likely && !file.is_scratch(worked_in)
 }

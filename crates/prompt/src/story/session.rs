@@ -213,7 +213,8 @@ impl<K: Copy> SessionFold<K> {
                 continue;
             }
             let root = frame.root_of(entries.get(used.entry));
-            for file in used.files().iter().filter(|file| is_changed(file)) {
+            let worked_in = || root.into_iter().chain(frame.root);
+            for file in used.files().iter().filter(|file| is_changed(file, worked_in())) {
                 let path = below(root, file.path_after()).to_owned();
                 self.edits.push((self.ordinal + used.entry as u64, path));
             }

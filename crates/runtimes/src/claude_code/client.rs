@@ -7,7 +7,7 @@ use super::{ClaudeCode, RUNTIME, STREAM};
 use crate::clients::{
     AgeAs, AskedFor, Client, Compaction, CompactsAt, Expiry, Home, HookEvents, HookKind, Hooks, Launch,
     Meaning, OpenSign, Register, Resume, SidecarFolder, SidecarKind, SidecarPlace, Sidecars, Subagents,
-    SystemPrompt, Variable,
+    SystemPrompt, Variable, Worktrees,
 };
 use crate::registry::{Mark, Registered};
 use crate::translate::Intake;
@@ -45,6 +45,7 @@ pub static CLIENT: Client = Client {
     }),
     intake: &[(RUNTIME, &Intake::MESSAGES)],
     session_variables: &["CLAUDE_CODE_SESSION_ID"],
+    worktrees: Some(&Worktrees { folder: ".claude/worktrees", is_in_repository: true }),
     resume: Some(&RESUME),
     open_sign: Some(&OpenSign::Register(Register {
         folder: "sessions",

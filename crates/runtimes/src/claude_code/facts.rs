@@ -142,6 +142,7 @@ impl FactKeeper {
                 template: value.get("subagent").and_then(Value::as_bool).map(template),
                 cwd: string("cwd"),
                 git_branch: string("branch"),
+                remote: None,
                 version: string("version"),
                 title: string("title"),
                 title_rank,

@@ -6,7 +6,7 @@ use stemmata_model::Maker;
 use super::{Codex, EXEC, RUNTIME, base};
 use crate::clients::{
     AskedFor, Client, Compaction, CompactsAt, Forks, Home, HookEvents, HookKind, Hooks, Launch, Meaning,
-    OpenSign, Resume, SessionLock, SystemPrompt, Variable,
+    OpenSign, Resume, SessionLock, SystemPrompt, Variable, Worktrees,
 };
 use crate::registry::{Mark, Registered};
 use crate::translate::{Intake, Reasoning};
@@ -58,6 +58,7 @@ pub static CLIENT: Client = Client {
         ),
         (super::exec::RUNTIME, &Intake { maker: Some(Maker::OpenAi), ..Intake::ANY }),
     ],
+    worktrees: Some(&Worktrees { folder: ".codex/worktrees", is_in_repository: false }),
     session_variables: &["CODEX_THREAD_ID"],
     resume: Some(&RESUME),
     // Since 0.147, which lets one process write a thread at a time.

@@ -154,7 +154,8 @@ fn header_hints(record: &Record<'_>) -> Hints {
         parent: if is_subagent { parent_of(payload) } else { None },
         is_subagent: Some(is_subagent),
         cwd: owned(payload.cwd),
-        git_branch: git.and_then(|git| owned(git.branch)),
+        git_branch: git.as_ref().and_then(|git| owned(git.branch)),
+        remote: git.and_then(|git| owned(git.repository_url)),
         version: owned(payload.cli_version),
         ..Hints::default()
     }

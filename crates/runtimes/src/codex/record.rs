@@ -79,7 +79,7 @@ borrowed_object! {
 borrowed_object! {
     /// A repository, as a session's header names it.
     pub(super) struct Git {
-        branch,
+        branch, repository_url,
     }
 }
 

@@ -68,6 +68,8 @@ pub(crate) struct Hints {
     pub(crate) is_subagent: Option<bool>,
     pub(crate) cwd: Option<String>,
     pub(crate) git_branch: Option<String>,
+    /// The remote of the repository that it works in.
+    pub(crate) remote: Option<String>,
     pub(crate) version: Option<String>,
     pub(crate) title: Option<(TitleRank, String)>,
 }
@@ -103,6 +105,11 @@ impl Facts {
         if let (None, Some(is_subagent)) = (&facts.template, hints.is_subagent) {
             facts.template = Some(template(dialect, is_subagent));
         }
+        // It is the remote of the directory that was named with it.
+        if hints.cwd.is_some() && facts.cwd.is_some() && hints.cwd != facts.cwd {
+            facts.remote = None;
+        }
+        keep_last(&mut facts.remote, hints.remote);
         keep_last(&mut facts.cwd, hints.cwd);
         keep_last(&mut facts.git_branch, hints.git_branch);
         keep_last(&mut facts.version, hints.version);
@@ -148,6 +155,8 @@ impl Facts {
                 template: string("template").and_then(|name| Template::new(name).ok()),
                 cwd: string("cwd"),
                 git_branch: string("branch"),
+                // Whoever reads on from a state has learnt it.
+                remote: None,
                 version: string("version"),
                 title: string("title"),
                 title_rank,

@@ -71,7 +71,7 @@ impl Host {
                     None => {
                         let told = told(None)?;
                         if !request.dry_run {
-                            self.remove_copy(service, engine, copy)?;
+                            remove_copy(service, engine, copy)?;
                         }
                         removed.push(told);
                     }
@@ -109,26 +109,26 @@ impl Host {
             }
         })
     }
+}
 
-    /// Removes the file and what was placed beside it, and then what the store knows of it: an interruption leaves a copy whose
-    /// file is gone, which the next call removes.
-    fn remove_copy(&self, service: &dyn GiveBack, engine: &Engine, copy: &Session) -> Result<(), Fault> {
-        let path = Path::new(&copy.key.path);
-        let client = clients::local(runtime_of(&copy.format));
-        if let Some(client) = client {
-            remove_sidecars(service, client, copy)?;
-        }
-        match std::fs::remove_file(path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(io_failed("remove", path, &error));
-            }
-            Ok(()) | Err(_) => {}
-        }
-        if let Some(folder) = path.parent().filter(|folder| folder.is_dir()) {
-            SystemFiles.sync_directory(folder).map_err(|source| io_failed("sync", folder, &source))?;
-        }
-        Ok(engine.leave_copy(copy)?)
+/// Removes the file and what was placed beside it, and then what the store knows of it: an interruption leaves a copy whose
+/// file is gone, which the next call removes.
+fn remove_copy(service: &dyn GiveBack, engine: &Engine, copy: &Session) -> Result<(), Fault> {
+    let path = Path::new(&copy.key.path);
+    let client = clients::local(runtime_of(&copy.format));
+    if let Some(client) = client {
+        remove_sidecars(service, client, copy)?;
     }
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(io_failed("remove", path, &error));
+        }
+        Ok(()) | Err(_) => {}
+    }
+    if let Some(folder) = path.parent().filter(|folder| folder.is_dir()) {
+        SystemFiles.sync_directory(folder).map_err(|source| io_failed("sync", folder, &source))?;
+    }
+    Ok(engine.leave_copy(copy)?)
 }
 
 /// Returns the copy that was placed last, where that was the last thing done.

@@ -27,6 +27,8 @@ impl Host {
                     counted.count(engine, session);
                 }
             })?;
+            let folders = counted.folders.iter().map(|(machine, cwd)| (machine.as_str(), cwd.as_str()));
+            let projects = engine.count_projects(folders)?;
             let homes = self.machine.clients.existing();
             let days = |client: &str| {
                 let home = homes.iter().find(|home| home.runtime == client);
@@ -48,7 +50,7 @@ impl Host {
                 subagents: totals.subagents,
                 copies: totals.copies,
                 is_cut: totals.is_cut,
-                projects: counted.projects.len() as u64,
+                projects: projects as u64,
                 clients,
                 first_at: counted.first_at.map(|at| at.to_string()),
                 last_at: counted.last_at.map(|at| at.to_string()),
@@ -80,7 +82,8 @@ impl Host {
 /// What was counted.
 #[derive(Default)]
 struct Counted {
-    projects: BTreeSet<String>,
+    /// Machines and folders that sessions worked in.
+    folders: BTreeSet<(String, String)>,
     clients: BTreeMap<String, u64>,
     first_at: Option<Timestamp>,
     last_at: Option<Timestamp>,
@@ -91,7 +94,8 @@ struct Counted {
 impl Counted {
     fn count(&mut self, engine: &Engine, session: Session) {
         *self.clients.entry(runtime_of(&session.format).to_owned()).or_default() += 1;
-        self.projects.extend(session.cwd.clone());
+        let folder = |cwd| (session.key.machine.to_string(), cwd);
+        self.folders.extend(session.cwd.clone().map(folder));
         let began_at = session.started_at.or(session.last_at);
         self.first_at = self.first_at.into_iter().chain(began_at).min();
         self.last_at = self.last_at.max(session.last_at);

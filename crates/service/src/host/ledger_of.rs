@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, v1};
-use stemmata_engine::{Absent, Engine, EngineError, ErrorKind, Project};
+use stemmata_engine::{Absent, Engine, EngineError, ErrorKind, Project, repository_top};
 use stemmata_model::{LedgerId, Note};
 
 use super::Host;
@@ -57,6 +57,11 @@ impl Host {
     }
 }
 
+/// Returns the top of the repository or worktree that a directory is in, else the directory: what `here` means.
+pub fn project_here(dir: &Path) -> PathBuf {
+    repository_top(dir).unwrap_or_else(|| dir.to_owned())
+}
+
 fn found(engine: &Engine, request: &LedgerOfRequest) -> Result<(LedgerId, Vec<Note>), Fault> {
     let of_project = |project: Project| (project.ledger, project.notes);
     let named = match request.name.as_deref().filter(|_| !request.dir.is_dir()) {
@@ -79,6 +84,9 @@ fn found(engine: &Engine, request: &LedgerOfRequest) -> Result<(LedgerId, Vec<No
         }
         // Its directory is gone; what was done there is not.
         Err(missing) if !dir.exists() => {
+            if let Some(known) = dir.to_str().map(|dir| engine.ledger_of_gone(dir)).transpose()?.flatten() {
+                return Ok((known, Vec::new()));
+            }
             engine.project_by_place(dir, makes)?.map(of_project).ok_or_else(|| missing.into())
         }
         Err(unread) if request.even_damaged && unread.kind() == ErrorKind::Corrupt => {

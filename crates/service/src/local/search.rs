@@ -26,10 +26,12 @@ impl Search for Local {
             if let Some(client) = &mut query.filter.client {
                 *client = engine.client_named(client)?;
             }
-            let named = std::mem::take(&mut query.filter.projects);
-            for project in &named {
-                let dirs = engine.project_dirs(project)?;
-                query.filter.projects.extend(dirs.into_iter().map(|known| known.dir));
+            for project in &request.filter.project {
+                let scope = engine.project_scope(project)?;
+                query.filter.projects = Some(match query.filter.projects.take() {
+                    Some(known) => known.and(scope),
+                    None => scope,
+                });
             }
             let found =
                 engine.search(&query, &mut |unit, done, total| heard(control, unit, (done, total)))?;

@@ -14,8 +14,18 @@ use crate::wire;
 
 /// Returns what a request asks for.
 pub(crate) fn query(request: &v1::SearchRequest, hits_max: u64) -> Result<SearchQuery, Fault> {
-    let v1::SearchFilter { client, role, project, branch, file, kind, since, until, session, no_tool_output } =
-        request.filter.clone();
+    let v1::SearchFilter {
+        client,
+        role,
+        project: _,
+        branch,
+        file,
+        kind,
+        since,
+        until,
+        session,
+        no_tool_output,
+    } = request.filter.clone();
     let since = since.as_deref().map(Timestamp::parse).transpose()?;
     let until = until.as_deref().map(Timestamp::parse).transpose()?;
     Ok(SearchQuery {
@@ -28,7 +38,7 @@ pub(crate) fn query(request: &v1::SearchRequest, hits_max: u64) -> Result<Search
         filter: SearchFilter {
             client,
             role,
-            projects: project,
+            projects: None,
             branch,
             file,
             kinds: kind,

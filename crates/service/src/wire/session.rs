@@ -12,6 +12,7 @@ use crate::wire;
 pub(crate) fn listed(row: &SessionRow) -> v1::Session {
     v1::Session {
         short_id: Some(row.reference.clone()),
+        project: row.project.clone(),
         forks: (row.folded > 0).then_some(row.folded),
         tip_commit: row.tip.as_ref().map(wire::commit::commit),
         compactions: row.counts.map(|counts| counts.compactions),
@@ -31,7 +32,8 @@ pub(crate) fn title(stored: Option<&str>) -> Option<String> {
 
 /// Returns the wire form of a session with its short id.
 pub(crate) fn named(engine: &Engine, of: &Session) -> Result<v1::Session, Fault> {
-    Ok(v1::Session { short_id: Some(engine.short_id(&of.session)?.text), ..session(of) })
+    let short_id = Some(engine.short_id(&of.session)?.text);
+    Ok(v1::Session { short_id, project: engine.project_name(of)?, ..session(of) })
 }
 
 /// Returns the wire form of a session.
@@ -58,6 +60,7 @@ pub(crate) fn session(session: &Session) -> v1::Session {
         placed_from,
         title: title(session.title.as_deref()),
         cwd: session.cwd.clone(),
+        project: None,
         git_branch: session.git_branch.clone(),
         version: session.version.clone(),
         started_at: session.started_at.map(|point| point.to_string()),

@@ -277,7 +277,7 @@ pub fn check_expected_cursors(make: Make<'_>) {
 pub fn check_expected_tips_and_epochs(make: Make<'_>) {
     let store = make();
     let [first, second] = ["one", "two"].map(|text| Some(put(&*store, None, text, 1)));
-    let move_to = |expected: Option<CommitId>, tip: Option<CommitId>| {
+    let goes_to = |expected: Option<CommitId>, tip: Option<CommitId>| {
         let moved = Session { tip, ..session("s1", "/w", None) };
         store.commit_batch(vec![
             Write::ExpectTip { key: key("s1"), tip: expected },
@@ -286,16 +286,16 @@ pub fn check_expected_tips_and_epochs(make: Make<'_>) {
     };
     let is_moved =
         |error: StoreError| matches!(error, StoreError::TipMoved { path } if path == key("s1").path);
-    assert!(move_to(first, second).is_err_and(is_moved), "there is none yet");
+    assert!(goes_to(first, second).is_err_and(is_moved), "there is none yet");
     assert_eq!(store.session(&key("s1")).expect("a read"), None, "nothing of it is there");
-    assert!(move_to(None, first).is_ok());
-    assert!(move_to(None, second).is_err_and(is_moved));
-    assert!(move_to(first, second).is_ok());
+    assert!(goes_to(None, first).is_ok());
+    assert!(goes_to(None, second).is_err_and(is_moved));
+    assert!(goes_to(first, second).is_ok());
     assert_eq!(store.session(&key("s1")).expect("a read").and_then(|session| session.tip), second);
     let ledger = LedgerId::new("p").expect("a name");
     let expect = |epoch| {
-        let made = Write::ChangeLedger(Box::new(LedgerChange::new(ledger.clone(), Timestamp::EPOCH)));
-        store.commit_batch(vec![made, Write::ExpectEpoch { ledger: ledger.clone(), epoch }])
+        let change = Write::ChangeLedger(Box::new(LedgerChange::new(ledger.clone(), Timestamp::EPOCH)));
+        store.commit_batch(vec![change, Write::ExpectEpoch { ledger: ledger.clone(), epoch }])
     };
     assert!(expect(0).is_ok());
     store.forget(&Forget::new(Timestamp::EPOCH, principal("ann"))).expect("nothing to forget");

@@ -22,6 +22,7 @@ pub struct Reworded {
 
 /// What is to be forgotten.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct Forget {
     /// Commits that are no roots any more: each goes unless something else needs it. The whole of what a session
     /// holds, or a single commit.

@@ -76,6 +76,8 @@ impl<'m> Groups<'m> {
 /// Reads the memories of sessions, and what is saved of them.
 pub(super) struct Reading<'e> {
     engine: &'e Engine,
+    /// The ledgers of the project; states are saved in the first.
+    ledgers: &'e [LedgerId],
     ledger: &'e LedgerId,
     /// Up to when sessions count; what is saved of a block counts where none of its sessions went on since.
     until: Option<Timestamp>,
@@ -96,15 +98,17 @@ impl<'e> Reading<'e> {
     /// Begins to read what is saved of a ledger that is at an epoch.
     pub(super) fn new(
         engine: &'e Engine,
-        ledger: &'e LedgerId,
+        ledgers: &'e [LedgerId],
         (epoch, until): (u64, Option<Timestamp>),
     ) -> Result<Self> {
+        let ledger = ledgers.first().expect("a project has the ledger that was asked for");
         let states =
             (!engine.is_log_the_store).then(|| engine.log.saved_states(ledger, "memory")).transpose()?;
         let by_name =
             |states: Vec<SavedState>| states.into_iter().map(|one| (one.name.clone(), one)).collect();
         Ok(Self {
             engine,
+            ledgers,
             ledger,
             until,
             states: states.map(by_name),
@@ -117,14 +121,15 @@ impl<'e> Reading<'e> {
         })
     }
 
-    /// Merges what a ledger's events and its project's sessions say, and saves how far sessions were read.
+    /// Merges what the ledgers' events and the project's sessions say, and saves how far sessions were read.
     pub(super) fn merged(
         &mut self,
-        folded: &MemoryReducer,
+        told: &[MemoryReducer],
         members: &[Member],
         wants_foreign: bool,
     ) -> Result<ProjectMemory> {
-        let told_by_events = folded.sessions().iter().map(SessionMemory::session).collect();
+        let events = || told.iter().flat_map(MemoryReducer::sessions);
+        let told_by_events = events().map(SessionMemory::session).collect();
         let groups = Groups::of(members, &told_by_events);
         let mut blocks = vec![self.own(&groups.blocks)?];
         if wants_foreign {
@@ -135,9 +140,9 @@ impl<'e> Reading<'e> {
         let (own, of_subagents, _) = self.sessions(&loose)?;
         self.save();
         Ok(ProjectMemory::merge_blocks(
-            folded.sessions(),
+            events(),
             &own,
-            of_subagents.iter().chain([folded.settled()]),
+            of_subagents.iter().chain(told.iter().map(MemoryReducer::settled)),
             blocks.iter().map(|block| &block.memory),
         ))
     }
@@ -247,10 +252,10 @@ impl<'e> Reading<'e> {
     fn folded(&self, members: &[&Member]) -> Result<Vec<Result<OneSession>>> {
         let saved = members.iter().map(|member| Ok((*member, self.saved(&name_of(&member.session))?)));
         let saved = saved.collect::<Result<Vec<_>>>()?;
-        let (engine, ledger, until) = (self.engine, self.ledger, self.until);
+        let (engine, ledgers, until) = (self.engine, self.ledgers, self.until);
         let fold = |part: &[(&Member, Option<SavedState>)]| -> Vec<Result<OneSession>> {
             let fold = |(member, saved): &(&Member, Option<SavedState>)| {
-                engine.session_memory_until(ledger, &member.session, (saved.as_ref(), until))
+                engine.session_memory_until(ledgers, &member.session, (saved.as_ref(), until))
             };
             part.iter().map(fold).collect()
         };

@@ -5,6 +5,7 @@
 use stemmata_model::{LedgerId, listed};
 use stemmata_store::{Ledger, LedgerChange, StoreError};
 
+use super::folder::is_home;
 use super::{ANY_MACHINE, places_of, plan};
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
@@ -109,10 +110,7 @@ fn not_adoptable(folder: &str) -> Option<String> {
 fn holds_homes(adopt: &Adopt<'_>) -> Option<String> {
     let folder = adopt.folder;
     let own = adopt.homes.iter().find(|home| is_within(folder.trim_end_matches('/'), home));
-    let parts = parts(folder);
-    let names = parts.get(usize::from(is_drive(folder))..).unwrap_or_default();
-    let is_home = matches!(names, ["root" | "home" | "Users"] | ["home" | "Users", _]);
-    own.cloned().or_else(|| is_home.then(|| folder.to_owned()))
+    own.cloned().or_else(|| is_home(folder).then(|| folder.to_owned()))
 }
 
 fn is_drive(path: &str) -> bool {

@@ -14,6 +14,7 @@ use crate::error::{EngineError, Result};
 use crate::git::{GitAnswer, GitQuestion};
 use crate::temporary::TempFiles;
 
+use super::folder::is_home;
 use super::plan::{place_mark, remote_mark, root_commits, stored_mark};
 use super::remote::remote_of;
 
@@ -130,6 +131,60 @@ pub(super) fn find(dir: &Path, program: impl AsRef<OsStr>) -> Result<Found> {
     }
     found.read_stored();
     Ok(found)
+}
+
+/// What lies around a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Around {
+    /// The folder is there, in this repository.
+    Here(Tree),
+    /// The folder is gone, and what is left of its path lies in this one.
+    Above(Tree),
+    /// The folder is there, in no repository.
+    Nothing,
+    /// The folder is gone.
+    Gone,
+}
+
+/// A worktree as files say it: a repository's own, or another one of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Tree {
+    /// Its top.
+    pub(super) top: String,
+    /// The folder that its worktrees have in common.
+    pub(super) home: String,
+    pub(super) remote: Option<String>,
+}
+
+/// Returns the repository around a folder, or a stored id's folder. One in a home directory or a root is none: it would be around
+/// everything. Asks no program.
+pub(super) fn around(folder: &Path) -> Around {
+    let is_there = fs::metadata(folder).is_ok_and(|metadata| metadata.is_dir());
+    let nearest = folder.ancestors().take(FOLDERS_MAX).find(|folder| folder.is_dir());
+    let found = nearest.and_then(|nearest| find(nearest, "git").ok());
+    let top = found.and_then(|found| {
+        let is_repository = found.common.is_some() || matches!(found.stored, Stored::Id(_));
+        let text = |path: &Path| path.to_str().map(str::to_owned);
+        let (top, home) = (text(&found.root)?, text(&found.home)?);
+        (is_repository && !is_home(&top) && !is_home(&home)).then_some(Tree {
+            top,
+            home,
+            remote: found.remote,
+        })
+    });
+    match (top, is_there) {
+        (Some(top), true) => Around::Here(top),
+        (Some(top), false) => Around::Above(top),
+        (None, true) => Around::Nothing,
+        (None, false) => Around::Gone,
+    }
+}
+
+/// Returns the top of the repository or the worktree that a folder below it is in. None for the top itself, and outside.
+pub fn repository_top(folder: &Path) -> Option<PathBuf> {
+    let Around::Here(found) = around(folder) else { return None };
+    let top = PathBuf::from(found.top);
+    fs::canonicalize(folder).is_ok_and(|real| real != top).then_some(top)
 }
 
 /// Says whether what lies in a place now is what has these marks. Asks no program: a first commit is believed.

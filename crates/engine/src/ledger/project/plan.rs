@@ -7,9 +7,6 @@ use stemmata_store::{Ledger, MARKS_MAX};
 /// keep a quarter of the room.
 pub(super) const PLACES_MAX: usize = MARKS_MAX / 4 * 3;
 
-/// Places beyond which worktrees are not remembered: they come and go faster than projects move.
-pub(super) const WORKTREE_PLACES_MAX: usize = MARKS_MAX / 8 * 3;
-
 const REMOTE: &str = "remote:";
 const ROOT_COMMIT: &str = "root-commit:";
 const STORED: &str = "stored:";
@@ -38,10 +35,9 @@ pub(super) fn place_of_mark(mark: &str) -> Option<(&str, &str)> {
     mark.strip_prefix(PLACE)?.split_once(':')
 }
 
-/// Returns how many more worktrees a ledger with these marks may remember.
-pub(super) fn worktrees_room(marks: &[String]) -> usize {
-    let places = marks.iter().filter(|mark| mark.starts_with(PLACE)).count();
-    WORKTREE_PLACES_MAX.saturating_sub(places).min(MARKS_MAX.saturating_sub(marks.len()))
+/// Returns the remotes that a ledger's project was known by.
+pub(super) fn remotes(marks: &[String]) -> impl Iterator<Item = &str> {
+    marks.iter().filter_map(|mark| mark.strip_prefix(REMOTE))
 }
 
 /// Returns the root commits that a ledger's project was known by.

@@ -4,9 +4,7 @@ use proptest::prelude::*;
 use stemmata_model::Timestamp;
 use stemmata_store::MARKS_MAX;
 
-use super::plan::{
-    PLACES_MAX, WORKTREE_PLACES_MAX, place_mark, remote_mark, root_commit_mark, stored_mark, worktrees_room,
-};
+use super::plan::{PLACES_MAX, place_mark, remote_mark, root_commit_mark, stored_mark};
 use super::*;
 
 fn ledger(name: &str, marks: &[String], root: &str) -> Ledger {
@@ -131,8 +129,6 @@ fn places_are_remembered_up_to_a_bound() {
     let places = |count: usize| -> Vec<String> {
         (0..count).map(|number| place_mark("m", &format!("/{number}"))).collect()
     };
-    // Worktrees leave room for places that a project moves to.
-    assert_eq!((worktrees_room(&places(WORKTREE_PLACES_MAX - 1)), worktrees_room(&places(40))), (1, 0));
     let marks = places(PLACES_MAX);
     let mut own = ledger("l", &marks, "/0");
     own.marks.push(remote_mark("h/a"));

@@ -2,9 +2,13 @@
 
 use std::path::{Component, Path, PathBuf};
 
-/// Returns whether a path that a call names is a file: absolute, below the directory that the agent worked in, or, where
-/// the project stood elsewhere then, at the same place within it.
-pub(super) fn is_of_file(named: &str, cwd: Option<&str>, (file, project): (&Path, &Path)) -> bool {
+/// Returns whether a path that a call names is a file: absolute, below the directory that the agent worked in, at the same place in
+/// the worktree whose top is given, or, where the project stood elsewhere then, at the same place within it.
+pub(super) fn is_of_file(
+    named: &str,
+    (cwd, top): (Option<&str>, Option<&str>),
+    (file, project): (&Path, &Path),
+) -> bool {
     let named = Path::new(named);
     let whole = match cwd {
         Some(cwd) if named.is_relative() => Path::new(cwd).join(named),
@@ -13,9 +17,12 @@ pub(super) fn is_of_file(named: &str, cwd: Option<&str>, (file, project): (&Path
     if plain(&whole) == plain(file) {
         return true;
     }
+    let Ok(within) = file.strip_prefix(project) else { return false };
+    if top.is_some_and(|top| plain(&whole) == plain(&Path::new(top).join(within))) {
+        return true;
+    }
     // A whole name alone is no place: many folders have a `mod.rs`.
-    let within = file.strip_prefix(project).ok().filter(|within| within.components().count() > 1);
-    within.is_some_and(|within| plain(&whole).ends_with(within))
+    within.components().count() > 1 && plain(&whole).ends_with(within)
 }
 
 /// Returns a path without `.` and `..`, by its text: the file may be gone.
@@ -65,10 +72,13 @@ mod tests {
             ("/home/bob/app/src/a.rs", None, true),
             ("/srv/app/other/a.rs", None, false),
         ] {
-            assert_eq!(is_of_file(named, cwd, at), is_it, "{named} in {cwd:?}");
+            assert_eq!(is_of_file(named, (cwd, None), at), is_it, "{named} in {cwd:?}");
         }
         let top = (Path::new("/srv/app/a.rs"), Path::new("/srv/app"));
-        assert!(!is_of_file("/other/a.rs", None, top), "a name alone is not a place");
+        assert!(!is_of_file("/other/a.rs", (None, None), top), "a name alone is not a place");
+        assert!(is_of_file("a.rs", (Some("/w/2"), Some("/w/2")), top), "at the top of a worktree");
+        assert!(is_of_file("/w/2/a.rs", (Some("/w/2/src"), Some("/w/2")), top), "also from below");
+        assert!(!is_of_file("/w/2/src/a.rs", (None, Some("/w/2")), top), "another file");
     }
 
     #[test]

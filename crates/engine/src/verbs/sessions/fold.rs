@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use stemmata_model::{Closure, CommitId};
+use stemmata_model::{Closure, Commit, CommitId};
 use stemmata_store::{Link, LinkKind, Session, SessionKey, SessionOrigin};
 
 use crate::chain::walk::Walk;
@@ -97,22 +97,7 @@ impl Engine {
             let Some(commit) = walk.next()? else { return Ok(None) };
             let mut beside = vec![commit.id];
             if commit.closure == Closure::Covered {
-                match commit.core.parent {
-                    Some(parent) => {
-                        let all = self.store.children(parent, SIBLINGS_MAX)?;
-                        beside.extend(all.into_iter().map(|child| child.id));
-                    }
-                    None => {
-                        beside.extend(self.roots_beside(commit.id)?);
-                        let links = self.store.links(commit.id, SIBLINGS_MAX)?.into_iter();
-                        let cut_from = links.filter(|link| {
-                            link.from == commit.id
-                                && link.kind == LinkKind::DerivedFrom
-                                && link.entry.is_some()
-                        });
-                        beside.extend(cut_from.map(|link| link.to));
-                    }
-                }
+                beside.extend(self.begun_with(&commit)?);
             }
             for id in beside {
                 if let Some(session) = self.first_session(id)?.filter(|session| !session.is_unused()) {
@@ -124,6 +109,20 @@ impl Engine {
             }
         }
         Ok(None)
+    }
+
+    /// Returns commits that may have whole what a covered one is the beginning of: those beside it, or what a root was cut from.
+    fn begun_with(&self, commit: &Commit) -> Result<Vec<CommitId>> {
+        if let Some(parent) = commit.core.parent {
+            let children = self.store.children(parent, SIBLINGS_MAX)?;
+            return Ok(children.into_iter().map(|child| child.id).collect());
+        }
+        let links = self.store.links(commit.id, SIBLINGS_MAX)?.into_iter();
+        let is_cut_from = |link: &Link| {
+            link.from == commit.id && link.kind == LinkKind::DerivedFrom && link.entry.is_some()
+        };
+        let cut_from = links.filter(is_cut_from).map(|link| link.to);
+        Ok(self.roots_beside(commit.id)?.into_iter().chain(cut_from).collect())
     }
 
     fn fold_copy(&self, link: &Link, folds: &mut Folds) -> Result<()> {

@@ -65,7 +65,7 @@ fn touch(file: FileAct) -> Option<FileWaiting> {
     if !is_known || !is_path(&file.path) || !is_path(file.path_after()) {
         return None;
     }
-    let is_scratch = file.certainty < Certainty::Sure && file.is_scratch();
+    let is_scratch = file.certainty < Certainty::Sure && file.is_scratch([]);
     let (how, to) = match file.change {
         FileChange::Read => (How::Read, None),
         FileChange::Write { .. } => (How::Created, None),

@@ -3,7 +3,7 @@
 use stemmata_api::v1::{
     Children, ChildrenRequest, Commit, CommitPage, SessionDetails, SessionPage, SessionsRequest, TipsRequest,
 };
-use stemmata_engine::{Engine, SessionOnly, SessionQuery};
+use stemmata_engine::{Engine, ProjectScope, SessionOnly, SessionQuery};
 use stemmata_model::{CommitId, Timestamp};
 use stemmata_store::{PAGE_ROWS_MAX, Page, SessionFilter, TipFilter};
 
@@ -17,13 +17,11 @@ const PAGE_ROWS: usize = 1_000;
 
 pub(super) fn sessions(engine: &Engine, request: &SessionsRequest) -> Result<SessionPage, Fault> {
     const LISTING: &str = "sessions";
-    let project = request.project.as_deref().map(|project| engine.project_dirs(project)).transpose()?;
-    let mut projects: Vec<String> = project.into_iter().flatten().map(|known| known.dir).collect();
-    // The store looks for one directory; of several projects with one name the listing looks at every session.
-    let project = if projects.len() == 1 { projects.pop() } else { None };
+    let projects = request.project.as_deref().map(|project| engine.project_scope(project)).transpose()?;
     let query = SessionQuery {
         filter: SessionFilter {
-            project,
+            // The store looks for one directory; of a repository the listing looks at every session.
+            project: projects.as_ref().and_then(ProjectScope::folder).map(str::to_owned),
             session_prefix: request.session_prefix.clone(),
             main_only: !request.with_subagents,
             ..SessionFilter::default()

@@ -9,14 +9,13 @@ use crate::fault::Fault;
 use crate::wire;
 
 pub(super) fn stats(engine: &Engine, request: &StatsRequest, control: &Control<'_>) -> Result<Stats, Fault> {
-    let project = request.project.as_deref().map(|project| engine.project_dirs(project)).transpose()?;
     let query = StatsQuery {
         by: by(request.by),
         only: SessionOnly {
             client: request.client.as_deref().map(|name| engine.client_named(name)).transpose()?,
             since: request.since.as_deref().map(Timestamp::parse).transpose()?,
             until: request.until.as_deref().map(Timestamp::parse).transpose()?,
-            projects: project.into_iter().flatten().map(|known| known.dir).collect(),
+            projects: request.project.as_deref().map(|name| engine.project_scope(name)).transpose()?,
             ..SessionOnly::default()
         },
         utc_offset_minutes: request.utc_offset_minutes,

@@ -191,7 +191,7 @@ impl Transaction<'_> {
                 statement.query_row(params![key.path, key.machine.as_str()], |row| row.get(0)).optional()
             })
             .during("looking up a session's newest commit")?;
-        if stored.flatten() == tip.map(|tip| tip.to_bytes()) {
+        if stored.flatten() == tip.map(CommitId::to_bytes) {
             return Ok(());
         }
         Err(StoreError::TipMoved { path: key.path.clone() })
