@@ -13,16 +13,16 @@ use stemmata_model::Timestamp;
 
 use crate::args::browse::Show;
 use crate::args::give::{Fork, Resume};
-use crate::commands::pick_prompts::Prompts;
+use crate::commands::opening::Opening;
 use crate::commands::search::matched_line;
 use crate::commands::show::around::who;
-use crate::commands::{self, list, preview};
+use crate::commands::{self, list};
 use crate::errors::{CliError, Exit};
 use crate::output::size::plural;
 use crate::output::style::{Style, tame};
 use crate::output::table::fit;
 use crate::output::{session, time};
-use crate::pick::{self, Act, Asked, Ended, Listing, Preview, Row, Setup, Source, Target};
+use crate::pick::{self, Act, Asked, Ended, Listing, Row, Setup, Target};
 use crate::wiring::App;
 
 /// Sessions that can be chosen from, the newest first.
@@ -131,8 +131,9 @@ fn choose(app: &App, enter: Act, command: &str, offers: fn(&Session) -> bool) ->
         color: app.console.out.color,
     };
     let (now, zone) = (app.now(), app.zone().clone());
+    let sessions = Sessions { service, here, offers, now, zone, all: OnceLock::new() };
     let source =
-        Sessions { service, here, offers, now, zone, all: OnceLock::new(), prompts: Prompts::default() };
+        Opening::new(service, now, |asked: &Asked, control: &Control<'_>| sessions.list(asked, control));
     let (ended, copied) = pick::pick(&source, setup)?;
     if let Some(id) = copied {
         app.console.text(&format!("{}\n", tame(&id)))?;
@@ -178,19 +179,10 @@ struct Sessions<'a> {
     zone: TimeZone,
     /// Read once: what is typed only narrows them.
     all: OnceLock<Vec<Session>>,
-    prompts: Prompts,
 }
 
-impl Source for Sessions<'_> {
-    fn prepare(&self, control: &Control<'_>) -> Answer<Option<String>> {
-        let status = self.service.settle_index(control)?;
-        Ok(status.notes.into_iter().next().map(|note| note.message))
-    }
-
+impl Sessions<'_> {
     fn list(&self, asked: &Asked, control: &Control<'_>) -> Answer<Listing> {
-        if let Some(session) = &asked.within {
-            return self.prompts.of(self.service, (session, &asked.text), self.now);
-        }
         let all = self.all()?;
         let is_near = |session: &&Session| asked.is_wide || is_below(session.cwd.as_deref(), &self.here);
         let near: Vec<&Session> = all.iter().filter(is_near).collect();
@@ -216,12 +208,6 @@ impl Source for Sessions<'_> {
         Ok(Listing { rows, about, has_more: false })
     }
 
-    fn preview(&self, row: &Row) -> Answer<Preview> {
-        preview::of(self.service, row, self.now)
-    }
-}
-
-impl Sessions<'_> {
     fn all(&self) -> Answer<&Vec<Session>> {
         if let Some(all) = self.all.get() {
             return Ok(all);

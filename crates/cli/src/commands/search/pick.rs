@@ -11,8 +11,7 @@ use stemmata_model::Timestamp;
 
 use super::screen::{FOREIGN_COLUMNS, matched_line};
 use crate::args::search::Search;
-use crate::commands::pick_prompts::Prompts;
-use crate::commands::preview;
+use crate::commands::opening::Opening;
 use crate::commands::show::around::who;
 use crate::errors::{CliError, Exit};
 use crate::output::commit::ShortIds;
@@ -21,7 +20,7 @@ use crate::output::size::{many, plural};
 use crate::output::style::{Style, tame};
 use crate::output::table::fit;
 use crate::output::time;
-use crate::pick::{self, Act, Asked, Ended, Listing, Piece, Preview, Row, Setup, Source, Target};
+use crate::pick::{self, Act, Asked, Ended, Listing, Piece, Row, Setup, Target};
 use crate::wiring::App;
 
 /// Rows of a list at most: more than a person looks through.
@@ -61,7 +60,10 @@ pub(super) fn run(app: &App, args: &Search, request: SearchRequest) -> Result<Ex
         Some(limit) => limit,
     };
     let request = SearchRequest { settle_ms: Some(0), is_unfinished: true, ..request };
-    let source = Found { service, request, most, near, now: app.now(), prompts: Prompts::default() };
+    let now = app.now();
+    let found = Found { service, request, most, near, now };
+    let source =
+        Opening::new(service, now, |asked: &Asked, control: &Control<'_>| found.list(asked, control));
     let (ended, copied) = pick::pick(&source, setup)?;
     if let Some(id) = copied {
         app.console.text(&format!("{}\n", tame(&id)))?;
@@ -90,19 +92,10 @@ struct Found<'a> {
     /// The directories that are looked at first.
     near: Vec<String>,
     now: Timestamp,
-    prompts: Prompts,
 }
 
-impl Source for Found<'_> {
-    fn prepare(&self, control: &Control<'_>) -> Answer<Option<String>> {
-        let status = self.service.settle_index(control)?;
-        Ok(status.notes.into_iter().next().map(|note| note.message))
-    }
-
+impl Found<'_> {
     fn list(&self, asked: &Asked, control: &Control<'_>) -> Answer<Listing> {
-        if let Some(session) = &asked.within {
-            return self.prompts.of(self.service, (session, &asked.text), self.now);
-        }
         let project = if asked.is_wide { Vec::new() } else { self.near.clone() };
         let limit = self.most.min(asked.rows as u64);
         if asked.text.trim().is_empty() && self.is_of_sessions() {
@@ -120,12 +113,6 @@ impl Source for Found<'_> {
         })
     }
 
-    fn preview(&self, row: &Row) -> Answer<Preview> {
-        preview::of(self.service, row, self.now)
-    }
-}
-
-impl Found<'_> {
     /// Returns whether the filter is one of sessions, so that these are listed while nothing is typed; else the newest entries are
     /// that pass it.
     fn is_of_sessions(&self) -> bool {
