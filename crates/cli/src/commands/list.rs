@@ -171,9 +171,6 @@ fn row(app: &App, session: &Session) -> Vec<Cell> {
 
 /// Says how a session ended, where that is news, as the outline of its last turn does.
 fn ended(session: &Session) -> Cell {
-    match session.outcome.as_deref() {
-        Some(outcome) => outline::ended(outcome, true)
-            .map_or_else(|| cell(Style::Plain, ""), |(style, text)| cell(style, text)),
-        None => cell(Style::Plain, ""),
-    }
+    let news = session.outcome.as_deref().and_then(|outcome| outline::ended(outcome, true));
+    news.map_or_else(|| cell(Style::Plain, ""), |(style, text)| cell(style, text))
 }

@@ -35,8 +35,7 @@ pub(crate) fn tag(app: &App, args: &Tag) -> Result<Exit, CliError> {
         (Some(TagCommand::Add(add)), ..) => (&add.reference, &add.name, false),
         (Some(TagCommand::Remove(gone)), ..) => match gone.names.as_slice() {
             [reference, name] => (reference, name, true),
-            // It is looked up among the tags: a session may go by the same word.
-            [name, ..] => (name, name, true),
+            [name, ..] => return remove_named(app, name),
             [] => return Err(CliError::Usage("name a tag: `stemma tag remove NAME`".to_owned())),
         },
         (None, Some(verb), _) if VERBS.contains(&verb.as_str()) => {
@@ -49,9 +48,6 @@ pub(crate) fn tag(app: &App, args: &Tag) -> Result<Exit, CliError> {
             return Err(CliError::Usage("name a commit and a tag: `stemma tag add REF NAME`".to_owned()));
         }
     };
-    if remove && reference == name {
-        return remove_named(app, name);
-    }
     let names = vec![name.clone()];
     let unchanged = nothing(app, reference)?;
     let request = if remove {
@@ -62,7 +58,7 @@ pub(crate) fn tag(app: &App, args: &Tag) -> Result<Exit, CliError> {
     apply(app, &request)
 }
 
-/// Removes a tag from the one commit that has it.
+/// Removes a tag from the one commit that has it. It is looked up among the tags only: a session may have the same name.
 fn remove_named(app: &App, name: &str) -> Result<Exit, CliError> {
     let mut found = app.service()?.tags(&TagsRequest { prefix: name.to_owned() })?.tags;
     found.retain(|tag| tag.name == name);
