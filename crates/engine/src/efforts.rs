@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use stemmata_model::{CommitId, Note, NoteCode};
 use stemmata_prompt::story::{Effort, EffortKey, ReportedTokens, TurnOutcome};
@@ -70,11 +71,8 @@ impl EffortSlot {
 
     /// Returns what was read of a store; nothing where the file is damaged, too, for it can be read again.
     pub(crate) fn load(&self, store_id: [u8; 16]) -> HashMap<Part, Efforts> {
-        let bytes = self.path.as_deref().map(|path| read_bounded(path, FILE_BYTES_MAX + 1));
-        let Some(Ok(Some(bytes))) = bytes else { return HashMap::new() };
-        let file: Option<FileV1> =
-            serde_json::from_slice(&bytes).ok().filter(|file: &FileV1| file.store == reader(store_id));
-        file.and_then(FileV1::read).unwrap_or_default()
+        let file: Option<FileV1> = self.path.as_deref().and_then(file_at);
+        file.filter(|file| file.store == reader(store_id)).and_then(FileV1::read).unwrap_or_default()
     }
 
     /// Keeps what was read. A file that cannot be written is a note: the next call reads again.
@@ -95,9 +93,7 @@ impl EffortSlot {
 
     /// Returns the figures of chains by their tips, as [`EffortSlot::load`] returns efforts.
     pub(crate) fn load_figures(&self, store_id: [u8; 16]) -> HashMap<CommitId, SessionFigures> {
-        let bytes = self.figures_path().map(|path| read_bounded(&path, FILE_BYTES_MAX + 1));
-        let Some(Ok(Some(bytes))) = bytes else { return HashMap::new() };
-        let file: Option<FiguresV1> = serde_json::from_slice(&bytes).ok();
+        let file: Option<FiguresV1> = self.figures_path().as_deref().and_then(file_at);
         let Some(file) = file.filter(|file| file.store == reader(store_id)) else { return HashMap::new() };
         let of = |(tip, prompts, active_micros, outcome): (String, u64, i64, Option<String>)| {
             let outcome = outcome.map(|name| TurnOutcome::ALL.into_iter().find(|one| one.as_str() == name));
@@ -142,6 +138,12 @@ impl EffortSlot {
         }
         Ok(())
     }
+}
+
+/// Reads a file; nothing where it is not there, too long or damaged.
+fn file_at<F: DeserializeOwned>(path: &Path) -> Option<F> {
+    let bytes = read_bounded(path, FILE_BYTES_MAX + 1).ok().flatten()?;
+    serde_json::from_slice(&bytes).ok()
 }
 
 /// Returns what a file is of: a store, and the version that read it.

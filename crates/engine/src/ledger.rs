@@ -56,6 +56,16 @@ impl Engine {
         self.ledgers_while(None, |ledger| act(ledger).map(|()| true)).map(drop)
     }
 
+    /// Returns every ledger, in the order of their ids.
+    pub(crate) fn all_ledgers(&self) -> Result<Vec<Ledger>> {
+        let mut ledgers = Vec::new();
+        self.each_ledger(|ledger| {
+            ledgers.push(ledger.clone());
+            Ok(())
+        })?;
+        Ok(ledgers)
+    }
+
     /// Hands the ledgers after one to `act`, as [`Engine::each_ledger`] does, until that says no. Says what it said last.
     pub(crate) fn ledgers_while(
         &self,

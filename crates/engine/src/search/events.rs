@@ -127,15 +127,6 @@ impl Engine {
         Ok(true)
     }
 
-    pub(super) fn all_ledgers(&self) -> Result<Vec<Ledger>> {
-        let mut ledgers = Vec::new();
-        self.each_ledger(|ledger| {
-            ledgers.push(ledger.clone());
-            Ok(())
-        })?;
-        Ok(ledgers)
-    }
-
     /// Reads the events after a number, and says up to which they go.
     fn events_after(
         &self,

@@ -31,7 +31,7 @@ pub enum RepositoryKey {
 pub(crate) enum Elsewhere {
     /// Those whose folder has a mark of their machine, or was adopted.
     Marked,
-    /// Those of the same path, too: whoever shows them says where they come from.
+    /// Those at the same path, too. Listings use this: they mark each such session with its machine.
     SamePath,
 }
 

@@ -31,6 +31,13 @@ pub struct ProjectDir {
     pub last_at: Option<Timestamp>,
 }
 
+impl ProjectDir {
+    /// Returns the folder that a ledger is at, which no session may have worked in.
+    fn of_ledger(ledger: &Ledger) -> Option<Self> {
+        Some(Self { dir: ledger.root.clone()?, sessions: 0, last_at: ledger.last_at })
+    }
+}
+
 /// One of the things that a scope is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
@@ -48,8 +55,8 @@ pub struct ProjectScope {
 }
 
 impl ProjectScope {
-    /// Says whether a session is in the scope. Of another machine's, those with the same path are, too: a listing says where they
-    /// come from.
+    /// Tells whether a session is in the scope. A session of another machine is in it where its path is the same: a listing marks
+    /// such a session with its machine.
     pub fn holds(&self, session: &Session) -> bool {
         self.holds_folder(session.key.machine.as_str(), session.cwd.as_deref())
     }
@@ -126,12 +133,8 @@ impl Engine {
     /// # Errors
     /// Store errors.
     pub(crate) fn project_sessions(&self, ledger: &Ledger) -> Result<ProjectSessions> {
-        let mut gathered =
-            Gathered { dirs: Vec::new(), folders: self.gathered_folders()?.1, ledgers: Vec::new() };
-        self.each_ledger(|known| {
-            gathered.ledgers.push(known.clone());
-            Ok(())
-        })?;
+        let (dirs, folders) = self.gathered_folders()?;
+        let mut gathered = Gathered { dirs, folders, ledgers: self.all_ledgers()? };
         if let Some(root) = ledger.root.as_deref().filter(|root| look::is_at(Path::new(root), &ledger.marks))
         {
             gathered.add(look::around(Path::new(root)), root);
@@ -325,12 +328,8 @@ impl Engine {
             Some((_, known)) => known.sessions += dir.sessions,
             None => found.push((part, dir)),
         };
-        let dir_of = |ledger: &Ledger| {
-            let root = ledger.root.clone()?;
-            Some(ProjectDir { dir: root, sessions: 0, last_at: ledger.last_at })
-        };
         for ledger in &gathered.ledgers {
-            let Some(dir) = dir_of(ledger) else { continue };
+            let Some(dir) = ProjectDir::of_ledger(ledger) else { continue };
             let is_named = last_of(&dir.dir) == Some(text) && !is_home(&dir.dir);
             if ledger.id.as_str() == text {
                 return Ok(vec![(Part::Repository(known.of_ledger(&ledger.id)), dir)]);
@@ -378,9 +377,7 @@ impl Engine {
 
 impl Gathered {
     fn no_project(&self, text: &str) -> EngineError {
-        let roots = self.ledgers.iter().filter_map(|ledger| {
-            Some(ProjectDir { dir: ledger.root.clone()?, sessions: 0, last_at: ledger.last_at })
-        });
+        let roots = self.ledgers.iter().filter_map(ProjectDir::of_ledger);
         let mut dirs = self.dirs.clone();
         dirs.extend(roots.filter(|root| self.dirs.iter().all(|known| known.dir != root.dir)));
         let names = dirs.iter().filter_map(|known| last_of(&known.dir));
@@ -391,8 +388,7 @@ impl Gathered {
 
     /// Adds what lies around a folder now, with the other worktrees of the repository: that counts before what was learnt.
     fn add(&mut self, around: Around, folder: &str) {
-        let Around::Here(top) = around else { return };
-        let Tree { top, home, remote } = top;
+        let Around::Here(Tree { top, home, remote }) = around else { return };
         for tree in look::worktrees(Path::new(&home)) {
             if let Some(tree) = tree.to_str() {
                 let facts =

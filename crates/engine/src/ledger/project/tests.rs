@@ -7,7 +7,8 @@ use stemmata_store::MARKS_MAX;
 use super::plan::{PLACES_MAX, place_mark, remote_mark, root_commit_mark, stored_mark};
 use super::*;
 
-fn ledger(name: &str, marks: &[String], root: &str) -> Ledger {
+/// Makes a ledger of a project at a folder.
+pub(super) fn ledger(name: &str, marks: &[String], root: &str) -> Ledger {
     Ledger {
         id: LedgerId::new(name).expect("a name"),
         created_at: Timestamp::from_micros(1),

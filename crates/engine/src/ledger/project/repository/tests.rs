@@ -1,7 +1,6 @@
 //! What is decided of made-up folders and ledgers.
 
 use proptest::prelude::*;
-use stemmata_model::Timestamp;
 
 use super::*;
 use crate::ledger::project::plan::{place_mark, remote_mark, root_commit_mark};
@@ -9,16 +8,7 @@ use crate::ledger::project::plan::{place_mark, remote_mark, root_commit_mark};
 const HERE: &str = "m1";
 
 fn ledger(name: &str, root: &str, marks: &[String]) -> Ledger {
-    Ledger {
-        id: LedgerId::new(name).expect("a name"),
-        created_at: Timestamp::from_micros(1),
-        last: 0,
-        last_at: None,
-        root: Some(root.to_owned()),
-        compacted_at: None,
-        epoch: 0,
-        marks: marks.to_vec(),
-    }
+    super::super::tests::ledger(name, marks, root)
 }
 
 /// A folder, and its repository's home, the worktree's top and the remote; `-` is none.
