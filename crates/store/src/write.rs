@@ -313,7 +313,7 @@ pub enum Write {
     ExpectTip {
         /// The session.
         key: SessionKey,
-        /// What was read; none where there was none.
+        /// The newest commit that the caller read. Absent where the store did not have the session yet.
         tip: Option<CommitId>,
     },
     /// Keeps an engine's cursor of a session.

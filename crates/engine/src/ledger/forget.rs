@@ -222,8 +222,8 @@ impl Engine {
         Err(EngineError::Refused { what: Refusal::ForgetEverywhere, reasons })
     }
 
-    /// Forgets what of these sessions was committed after the store had let go of them: where the log is not the store, a turn's
-    /// lines could still be read until the log let go too.
+    /// Forgets sessions a second time, where the log is not the store. The store forgets first, then the log: a turn that ended in
+    /// between still read its lines from the log and committed them. Whatever was committed so goes now.
     pub(crate) fn forget_late(&self, sessions: &[Session], wish: &Forget) -> Result<()> {
         if self.is_log_the_store {
             return Ok(());

@@ -101,7 +101,7 @@ impl Engine {
             // Behind the tip, which else might cover more than this says there is.
             None => (None, self.log.ledger(&turn.ledger)?),
         };
-        // Before the lines are read: whoever has one of them forgotten raises it.
+        // Read before the lines: forgetting one of them raises the epoch, and the batch below is refused then.
         let epoch = self.store.ledger(&turn.ledger)?.map_or(0, |known| known.epoch);
         let (last, cwd) = ledger.map_or((0, None), |known| (known.last, known.root));
         let Base { parent, step, covered, notes } = self.base(turn, tip, last)?;

@@ -22,7 +22,7 @@ pub struct SessionFigures {
     pub prompts: u64,
     /// Microseconds of work.
     pub active_micros: i64,
-    /// How the last turn with a prompt ended; none where there is none.
+    /// How the turn of the last prompt ended. Absent for a chain without prompts.
     pub outcome: Option<TurnOutcome>,
 }
 
