@@ -40,6 +40,7 @@ struct Plan {
     fault: Option<(u64, Fault)>,
     lost: BTreeSet<ArtifactId>,
     meddler: Option<(u64, BeforeBatch)>,
+    at_read: Option<(u64, BeforeBatch)>,
 }
 
 /// What becomes of reading pages of events.
@@ -71,6 +72,21 @@ impl<S: Store> FaultyStore<S> {
 
     fn read(&self) -> &S {
         self.reads.fetch_add(1, Ordering::Relaxed);
+        self.looked_at()
+    }
+
+    fn looked_at(&self) -> &S {
+        let act = {
+            let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_due = plan.at_read.as_mut().is_some_and(|(left, _)| {
+                *left = left.saturating_sub(1);
+                *left == 0
+            });
+            if is_due { plan.at_read.take() } else { None }
+        };
+        if let Some((_, act)) = act {
+            act();
+        }
         &self.inner
     }
 
@@ -86,9 +102,17 @@ impl<S: Store> FaultyStore<S> {
         plan.meddler = Some((plan.calls + number, Box::new(act)));
     }
 
+    /// Has somebody else act right before the read with this number (1 = the next one), once, of commits, sessions or contents. It
+    /// may use this store.
+    pub fn meddle_at_read(&self, number: u64, act: impl FnOnce() + Send + 'static) {
+        let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+        plan.at_read = Some((number, Box::new(act)));
+    }
+
     /// Returns whether somebody is still to act.
     pub fn has_meddler(&self) -> bool {
-        self.plan.lock().unwrap_or_else(PoisonError::into_inner).meddler.is_some()
+        let plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+        plan.meddler.is_some() || plan.at_read.is_some()
     }
 
     /// From now on has somebody else act on the store within after each page of events, before its reader can.
@@ -315,7 +339,7 @@ impl<S: Store> Store for FaultyStore<S> {
     }
 
     fn content_length(&self, id: ArtifactId) -> Result<Option<u64>, StoreError> {
-        if self.is_lost(id) { Ok(None) } else { self.inner.content_length(id) }
+        if self.is_lost(id) { Ok(None) } else { self.looked_at().content_length(id) }
     }
 
     fn artifacts_in(&self, prefix: ArtifactPrefix, limit: usize) -> Result<Vec<ArtifactId>, StoreError> {
@@ -331,11 +355,11 @@ impl<S: Store> Store for FaultyStore<S> {
         if self.is_lost(id) {
             return Err(StoreError::ContentMissing(id));
         }
-        self.inner.read_content(id, range, sink)
+        self.looked_at().read_content(id, range, sink)
     }
 
     fn content_parts(&self, id: ArtifactId) -> Result<Option<Vec<PartOf>>, StoreError> {
-        if self.is_lost(id) { Ok(None) } else { self.inner.content_parts(id) }
+        if self.is_lost(id) { Ok(None) } else { self.looked_at().content_parts(id) }
     }
 
     fn read_contents(
@@ -345,7 +369,7 @@ impl<S: Store> Store for FaultyStore<S> {
     ) -> Result<(), StoreError> {
         // What is read before a lost content is handed out, as one by one.
         let whole = ids.iter().position(|id| self.is_lost(*id)).unwrap_or(ids.len());
-        self.inner.read_contents(ids.get(..whole).unwrap_or_default(), sink)?;
+        self.looked_at().read_contents(ids.get(..whole).unwrap_or_default(), sink)?;
         ids.get(whole).map_or(Ok(()), |lost| Err(StoreError::ContentMissing(*lost)))
     }
 

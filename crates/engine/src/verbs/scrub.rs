@@ -137,6 +137,15 @@ impl Scope {
     }
 }
 
+/// Says whether something was not there that a plan had seen.
+fn is_missing(error: &EngineError) -> bool {
+    use StoreError::{CommitMissing, ContentForgotten, ContentMissing, ParentMissing};
+    matches!(
+        error,
+        EngineError::Store(ContentMissing(_) | ContentForgotten(_) | CommitMissing(_) | ParentMissing { .. })
+    )
+}
+
 impl Engine {
     /// Scrubs what nobody was shown.
     ///
@@ -149,11 +158,20 @@ impl Engine {
     /// Finds out what of that which is stored today's rules would replace, and changes nothing.
     ///
     /// # Errors
-    /// `Rules`, `NotFound`, store errors.
+    /// `Rules`, `NotFound`, store errors; `PlanMoved` where others keep removing what is looked at.
     pub fn plan_scrub(&self, target: &ScrubTarget) -> Result<ScrubPlan> {
+        let planned = self.planned(target);
+        let Some(missing) = planned.as_ref().err().filter(|error| is_missing(error)) else { return planned };
+        // Removed meanwhile, as a look at an open turn is by the next one, or damaged: then it is missing once more.
+        let again = self.planned(target);
+        let moved = |error: &EngineError| is_missing(error) && error.to_string() != missing.to_string();
+        if again.as_ref().is_err_and(moved) { Err(StoreError::PlanMoved.into()) } else { again }
+    }
+
+    fn planned(&self, target: &ScrubTarget) -> Result<ScrubPlan> {
         let scope = self.scope_of(target)?;
         let changing = scope.changing();
-        let reworded = self.unless_moved(&scope.commits, self.reworded(scope.said.difference(&changing)))?;
+        let reworded = self.reworded(scope.said.difference(&changing))?;
         let report = ScrubReport {
             looked_at: count(scope.commits.len()),
             kinds: scope.kinds.clone(),
@@ -173,9 +191,22 @@ impl Engine {
     /// goes on where it stopped. Nothing that is imported later brings back what was removed.
     ///
     /// # Errors
-    /// `Refused` where something was added to an old chain meanwhile (run it again), store errors. What was done before an
-    /// error stays, and the next scrub goes on from there.
+    /// `Refused` where something was added to an old chain meanwhile (run it again), `PlanMoved` where something was removed, store
+    /// errors. What was done before an error stays, and the next scrub goes on from there.
     pub fn apply_scrub(&self, plan: ScrubPlan, by: &Principal) -> Result<ScrubReport> {
+        let commits: Vec<CommitId> = plan.scope.commits.iter().map(|commit| commit.id).collect();
+        let applied = self.applied(plan, by);
+        if applied.as_ref().is_err_and(is_missing) {
+            for id in commits {
+                if self.store.commit(id)?.is_none() {
+                    return Err(StoreError::PlanMoved.into());
+                }
+            }
+        }
+        applied
+    }
+
+    fn applied(&self, plan: ScrubPlan, by: &Principal) -> Result<ScrubReport> {
         let ScrubPlan { scope, changing, reworded, mut report } = plan;
         // Nothing looks into kept prompts, and a rule may be newer than they are.
         self.drop_derived()?;
@@ -185,7 +216,7 @@ impl Engine {
             report.forgotten.left(self.sweep()?);
             return Ok(report);
         }
-        let made = self.unless_moved(&scope.commits, self.rewrite(&scope, &changing))?;
+        let made = self.rewrite(&scope, &changing)?;
         self.settle(&made, &report.sessions)?;
         // Where nothing else is removed, files are written anew for what sessions were called; titles come back behind that.
         let only_named = changing.is_empty() && reworded.is_empty();

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stemmata_engine::{
-    CaptureOptions, Engine, FoundIn, Holder, ScanTarget, ScrubReport, ScrubTarget, SecretFound, StoreRules,
-    Update,
+    CaptureOptions, Engine, EngineError, ForgetOptions, ForgetTarget, FoundIn, Holder, ScanTarget,
+    ScrubReport, ScrubTarget, SecretFound, StoreRules, Update,
 };
 use stemmata_model::{CommitId, Principal, Trigger};
 use stemmata_store::conformance::builders::damages;
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{
-    MemoryStore, PackOptions, SessionFilter, SqliteOptions, SqliteStore, Store, StoreIdentity,
+    MemoryStore, PackOptions, SessionFilter, SqliteOptions, SqliteStore, Store, StoreError, StoreIdentity,
 };
 use stemmata_testkit::faulty::{Fault, FaultyStore};
 
@@ -324,6 +324,39 @@ fn a_capture_during_a_scrub_is_not_lost() {
         assert!(number > 3, "nothing was tried");
     }
     assert!(refused > 0, "no scrub was refused");
+}
+
+/// What is removed while everything is looked at and rewritten is no damage: the scrub goes on, or says that its plan is of before.
+#[test]
+fn a_session_that_is_forgotten_during_a_scrub_is_no_damage() {
+    let mut stale = 0;
+    for number in 1.. {
+        let folder = Folder::new();
+        let identity = StoreIdentity { store_id: [1; 16], secret: [2; 32] };
+        let store = Arc::new(FaultyStore::new(MemoryStore::new(identity)));
+        let engine = engine_on("m1", Arc::clone(&store) as _);
+        import(&engine, &folder.write("a.jsonl", story().concat().as_bytes()));
+        let other = story().concat().replace("thanks", "thank you").replace("what is", "say what is");
+        let gone = import(&engine, &folder.write("b.jsonl", other.as_bytes())).session.key;
+        let scrubber = under_rules(Arc::clone(&store) as _);
+        store.meddle_at_read(number, move || {
+            let options = ForgetOptions { everywhere: false, even_pinned: false, by: by() };
+            // Once the scrub holds the store there is nothing to forget it with.
+            let _refused = engine.forget(&ForgetTarget::Session(gone), &options);
+        });
+        let scrubbed = scrubber.scrub(&ScrubTarget::All, &by());
+        if store.has_meddler() {
+            break;
+        }
+        match scrubbed {
+            Ok(_) => {}
+            Err(EngineError::Store(StoreError::PlanMoved) | EngineError::Refused { .. }) => stale += 1,
+            Err(error) => panic!("read {number}: {error}"),
+        }
+        scrubber.scrub(&ScrubTarget::All, &by()).expect("goes on");
+        assert!(scan(&scrubber).is_empty(), "read {number}");
+    }
+    assert!(stale > 0, "no plan was of before");
 }
 
 /// What is known of sessions is scrubbed too, where no commit has anything to replace.

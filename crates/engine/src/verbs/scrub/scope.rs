@@ -9,7 +9,7 @@ use stemmata_store::{LinkKind, StoreError};
 
 use super::{ForgetTarget, ScanTarget, Scope, ScrubTarget};
 use crate::engine::Engine;
-use crate::error::{EngineError, Result};
+use crate::error::Result;
 
 /// Links of one commit that are followed.
 const LINKS_MAX: usize = 10_000;
@@ -51,7 +51,7 @@ impl Engine {
             scope.take(found);
             true
         });
-        let scanned = self.unless_moved(&scope.commits, scanned)?;
+        let scanned = scanned?;
         (scope.events, scope.unread) = (scanned.events, scanned.unread);
         if *target == ScrubTarget::All {
             let scanned = self.scan_all_ledgers(&mut |found| {
@@ -61,28 +61,6 @@ impl Engine {
             (scope.events, scope.unread) = (scanned.events, scanned.unread);
         }
         Ok(scope)
-    }
-
-    /// Returns what was made of some commits. Where something of them was missing because a commit was removed meanwhile, as a look at
-    /// an open turn is by the next one, nothing is damaged: the plan is stale.
-    pub(super) fn unless_moved<T>(&self, commits: &[Commit], made: Result<T>) -> Result<T> {
-        let is_missing = |error: &EngineError| {
-            use StoreError::{CommitMissing, ContentForgotten, ContentMissing, ParentMissing};
-            matches!(
-                error,
-                EngineError::Store(
-                    ContentMissing(_) | ContentForgotten(_) | CommitMissing(_) | ParentMissing { .. }
-                )
-            )
-        };
-        if made.as_ref().err().is_some_and(is_missing) {
-            for commit in commits {
-                if self.store.commit(commit.id)?.is_none() {
-                    return Err(StoreError::PlanMoved.into());
-                }
-            }
-        }
-        made
     }
 
     /// Returns the sessions whose events are looked at; none where all are.

@@ -173,6 +173,6 @@ impl Engine {
 
 /// What is said where a transcript grew while its chain was rewritten.
 fn grown(path: &str) -> EngineError {
-    let reason = format!("{path} was captured meanwhile; run it again");
+    let reason = format!("{path} was captured or forgotten meanwhile; run it again");
     EngineError::Refused { what: Refusal::ScrubSession, reasons: vec![reason] }
 }
