@@ -17,7 +17,7 @@ pub enum StatsBy {
     Week,
     /// A month.
     Month,
-    /// A working directory.
+    /// A repository, or a working directory that is in none.
     Project,
     /// A client.
     Client,
@@ -72,7 +72,8 @@ pub struct StatsRequest {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct StatsRow {
-    /// The day, week, month, directory, client or model; absent in the total, and where transcripts do not say it.
+    /// The day, week, month, client or model, or the folder of the project: where its repository is at home, as far as that is known;
+    /// absent in the total, and where transcripts do not say it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Sessions; subagents are part of theirs, and copies that nobody continued count nowhere.

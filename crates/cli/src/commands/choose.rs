@@ -131,7 +131,7 @@ fn choose(app: &App, enter: Act, command: &str, offers: fn(&Session) -> bool) ->
         color: app.console.out.color,
     };
     let (now, zone) = (app.now(), app.zone().clone());
-    let sessions = Sessions { service, here, offers, now, zone, all: OnceLock::new() };
+    let sessions = Sessions { service, here, offers, now, zone, near: OnceLock::new(), all: OnceLock::new() };
     let source =
         Opening::new(service, now, |asked: &Asked, control: &Control<'_>| sessions.list(asked, control));
     let (ended, copied) = pick::pick(&source, setup)?;
@@ -177,15 +177,15 @@ struct Sessions<'a> {
     offers: fn(&Session) -> bool,
     now: Timestamp,
     zone: TimeZone,
-    /// Read once: what is typed only narrows them.
+    /// Those of this directory's project. Read once: what is typed only narrows them.
+    near: OnceLock<Vec<Session>>,
+    /// Those of every directory.
     all: OnceLock<Vec<Session>>,
 }
 
 impl Sessions<'_> {
     fn list(&self, asked: &Asked, control: &Control<'_>) -> Answer<Listing> {
-        let all = self.all()?;
-        let is_near = |session: &&Session| asked.is_wide || is_below(session.cwd.as_deref(), &self.here);
-        let near: Vec<&Session> = all.iter().filter(is_near).collect();
+        let near: Vec<&Session> = self.offered(asked.is_wide)?.iter().collect();
         let total = near.len();
         let Matching { mut named, loosely } = matching(&asked.text, near.clone());
         let said =
@@ -208,20 +208,26 @@ impl Sessions<'_> {
         Ok(Listing { rows, about, has_more: false })
     }
 
-    fn all(&self) -> Answer<&Vec<Session>> {
-        if let Some(all) = self.all.get() {
+    fn offered(&self, is_wide: bool) -> Answer<&Vec<Session>> {
+        let (read, project) = if is_wide { (&self.all, None) } else { (&self.near, Some(self.here.clone())) };
+        if let Some(all) = read.get() {
             return Ok(all);
         }
         let mut all = Vec::new();
         let mut after = None;
         loop {
             let page = PageRequest { limit: Some(SESSIONS_MAX - all.len() as u64), after };
-            let page =
-                self.service.sessions(&SessionsRequest { folded: true, page, ..SessionsRequest::all() })?;
+            let project = project.clone();
+            let page = self.service.sessions(&SessionsRequest {
+                project,
+                folded: true,
+                page,
+                ..SessionsRequest::all()
+            })?;
             all.extend(page.sessions.into_iter().filter(self.offers));
             after = page.next;
             if after.is_none() || all.len() as u64 >= SESSIONS_MAX {
-                return Ok(self.all.get_or_init(|| all));
+                return Ok(read.get_or_init(|| all));
             }
         }
     }
@@ -293,11 +299,6 @@ impl Sessions<'_> {
     }
 }
 
-fn is_below(cwd: Option<&str>, here: &str) -> bool {
-    let rest = cwd.and_then(|cwd| cwd.strip_prefix(here.trim_end_matches('/')));
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '\\']))
-}
-
 /// The sessions that match what was typed, the best first and of equals the newest.
 struct Matching<'s> {
     /// Those that have each word.
@@ -361,19 +362,6 @@ mod tests {
             ("käse", "der käse", Some(3)),
         ] {
             assert_eq!(score(word, text), found, "{word}");
-        }
-    }
-
-    #[test]
-    fn a_directory_holds_what_lies_below_it() {
-        for (cwd, here, is) in [
-            (Some("/a/b"), "/a", true),
-            (Some("/a"), "/a", true),
-            (Some("/ab"), "/a", false),
-            (Some("/a"), "/", true),
-            (None, "/a", false),
-        ] {
-            assert_eq!(is_below(cwd, here), is, "{cwd:?} {here}");
         }
     }
 }

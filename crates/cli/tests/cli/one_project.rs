@@ -180,6 +180,18 @@ fn a_repository_lists_its_sessions_wherever_they_worked() {
     let (_, text) = world.run("", &["ledger", "list"]);
     assert!(!text.contains("project-"), "{text}");
     assert_eq!(std::fs::read_dir(world.stage.home.stemmata_home().join("store")).unwrap().count(), before);
+    let (_, text) = world.run("", &["stats", "--by", "project", "--json"]);
+    let stats: Value = serde_json::from_str(&text).unwrap();
+    let rows = stats["rows"].as_array().unwrap().iter();
+    let mut counted: Vec<(String, u64)> = rows
+        .map(|row| {
+            let key = Path::new(row["key"].as_str().unwrap()).strip_prefix(world.at("")).unwrap();
+            (key.to_str().unwrap().to_owned(), row["sessions"].as_u64().unwrap())
+        })
+        .collect();
+    counted.sort();
+    let wanted = [("engine", 7), ("engine/vendor/lib", 1), ("fork", 2), ("notes", 1), ("plain", 2)];
+    assert_eq!(counted, wanted.map(|(project, sessions)| (project.to_owned(), sessions)));
     let (_, text) = world.run("", &["home"]);
     let (_, alone) = world.run("", &[]);
     assert!((text + &alone).contains("13 sessions in 5 projects"), "{alone}");

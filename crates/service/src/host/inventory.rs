@@ -28,7 +28,7 @@ impl Host {
                 }
             })?;
             let folders = counted.folders.iter().map(|(machine, cwd)| (machine.as_str(), cwd.as_str()));
-            let projects = engine.count_projects(folders)?;
+            let projects = engine.project_folders(folders)?.into_values().collect::<BTreeSet<_>>().len();
             let homes = self.machine.clients.existing();
             let days = |client: &str| {
                 let home = homes.iter().find(|home| home.runtime == client);

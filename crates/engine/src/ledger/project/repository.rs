@@ -148,6 +148,11 @@ impl Repositories {
         }
     }
 
+    /// Returns the folder where the repository of a folder of this machine is at home.
+    pub(super) fn home_of(&self, machine: &str, folder: &str) -> Option<&str> {
+        self.folders.get(folder).filter(|_| machine == self.here)?.home.as_deref()
+    }
+
     fn of_facts(&self, facts: &FolderFacts) -> Option<RepositoryKey> {
         match (&facts.home, &facts.remote) {
             (Some(home), _) => Some(self.of_home(home)),

@@ -2,7 +2,8 @@
 //!
 //! Gathers what `repository` decides from: ledgers, what capture learnt of folders, and what lies there now. Writes nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -195,19 +196,33 @@ impl Engine {
         })
     }
 
-    /// Counts the repositories and folders that sessions worked in.
+    /// Names the projects of sessions, given by machine and folder: by the folder where the repository is at home, where that is
+    /// known, and else by one that they worked in. Of several it is the one of most sessions.
     ///
     /// # Errors
     /// Store errors.
-    pub fn count_projects<'s>(
+    pub fn project_folders<'s>(
         &self,
         sessions: impl IntoIterator<Item = (&'s str, &'s str)>,
-    ) -> Result<usize> {
+    ) -> Result<HashMap<(&'s str, &'s str), String>> {
         let gathered = self.gathered()?;
         let known = self.repositories(gathered.folders, &gathered.ledgers);
-        let keys =
-            sessions.into_iter().map(|(machine, cwd)| known.of_folder(machine, cwd, Elsewhere::SamePath));
-        Ok(keys.collect::<BTreeSet<_>>().len())
+        let mut keys: HashMap<(&str, &str), RepositoryKey> = HashMap::new();
+        let mut names: HashMap<RepositoryKey, BTreeMap<(bool, &str), u64>> = HashMap::new();
+        for (machine, cwd) in sessions {
+            let key = known.of_folder(machine, cwd, Elsewhere::SamePath);
+            let home = known.home_of(machine, cwd);
+            let name = (home.is_some(), home.unwrap_or(cwd));
+            *names.entry(key.clone()).or_default().entry(name).or_default() += 1;
+            keys.insert((machine, cwd), key);
+        }
+        let best = |key: &RepositoryKey| {
+            let all = names.get(key)?.iter();
+            let best =
+                all.max_by_key(|((is_home, name), sessions)| (*is_home, **sessions, Reverse(*name)))?;
+            Some(best.0.1.to_owned())
+        };
+        Ok(keys.iter().filter_map(|(folder, key)| Some((*folder, best(key)?))).collect())
     }
 
     fn repositories(&self, folders: Folders, ledgers: &[Ledger]) -> Repositories {

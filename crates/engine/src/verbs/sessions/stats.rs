@@ -42,7 +42,7 @@ pub enum StatsBy {
     Week,
     /// A month.
     Month,
-    /// A working directory.
+    /// A repository, or a working directory that is in none.
     Project,
     /// A client.
     Client,
@@ -66,7 +66,8 @@ pub struct StatsQuery {
 /// What was done of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StatsRow {
-    /// The day, week, month, directory, client or model; absent where transcripts do not say it.
+    /// The day, week, month, client or model, or the folder of the project: where its repository is at home, as far as that is known.
+    /// Absent where transcripts do not say it.
     pub key: Option<String>,
     /// Sessions; subagents are part of theirs.
     pub sessions: u64,
@@ -123,7 +124,7 @@ impl Engine {
         let mut kept = self.efforts.load(store_id);
         let (before, mut used) = (kept.len(), HashMap::new());
         let (mut known, mut unread) = (HashSet::new(), 0_u64);
-        let mut counted = Counted::of(query);
+        let mut counted = Counted::of(query, self.projects_of(query.by, &whose)?);
         let mut is_new = false;
         for (done, (session, whose)) in sessions.iter().zip(&whose).enumerate() {
             if !heard(done as u64, sessions.len() as u64) {
@@ -156,6 +157,14 @@ impl Engine {
             notes.extend(self.efforts.keep(store_id, &used));
         }
         Ok(counted.finish(notes))
+    }
+
+    /// Returns the projects of sessions by machine and folder, where they are counted by project.
+    fn projects_of<'s>(&self, by: StatsBy, whose: &[Whose<'s>]) -> Result<Projects<'s>> {
+        if by != StatsBy::Project {
+            return Ok(Projects::new());
+        }
+        self.project_folders(whose.iter().filter_map(|whose| folder_of(whose.session)))
     }
 
     /// Returns the commits that count for a session, the newest first: its chain, without what an earlier session has of it.
@@ -237,9 +246,17 @@ fn whose<'s>(sessions: &'s [Session]) -> Vec<Whose<'s>> {
     sessions.iter().map(number_of).collect()
 }
 
+/// The projects of sessions by machine and folder.
+type Projects<'s> = HashMap<(&'s str, &'s str), String>;
+
+fn folder_of(session: &Session) -> Option<(&str, &str)> {
+    Some((session.key.machine.as_str(), session.cwd.as_deref()?))
+}
+
 /// What is counted so far.
 struct Counted<'a> {
     query: &'a StatsQuery,
+    projects: Projects<'a>,
     total: Tally,
     rows: BTreeMap<Option<String>, Tally>,
     /// Clients that logged answers before they were complete.
@@ -247,8 +264,8 @@ struct Counted<'a> {
 }
 
 impl<'a> Counted<'a> {
-    fn of(query: &'a StatsQuery) -> Self {
-        Self { query, total: Tally::default(), rows: BTreeMap::new(), partly: BTreeSet::new() }
+    fn of(query: &'a StatsQuery, projects: Projects<'a>) -> Self {
+        Self { query, projects, total: Tally::default(), rows: BTreeMap::new(), partly: BTreeSet::new() }
     }
 
     /// Adds what was done in a session or for it in the time that is asked for.
@@ -268,7 +285,7 @@ impl<'a> Counted<'a> {
             }
             let key = match by {
                 StatsBy::Day | StatsBy::Week | StatsBy::Month => slot.and_then(|slot| self.date(slot)),
-                StatsBy::Project => whose.session.cwd.clone(),
+                StatsBy::Project => folder_of(whose.session).and_then(|of| self.projects.get(&of).cloned()),
                 StatsBy::Client => Some(runtime_of(&whose.session.format).to_owned()),
                 StatsBy::Model => model.clone(),
             };
