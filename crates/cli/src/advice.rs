@@ -117,8 +117,9 @@ pub(crate) fn advice(error: &clap::Error, arguments: &[OsString]) -> Option<Stri
             })
         }
         ErrorKind::MissingRequiredArgument => {
-            let name = commands_in(arguments).into_iter().next()?;
-            USUAL.iter().find(|(usual, _)| *usual == name).map(|(_, usual)| (*usual).to_owned())
+            let names = commands_in(arguments);
+            let usual = USUAL.iter().find(|(usual, _)| names.first().is_some_and(|name| name == usual));
+            usual.map(|(_, usual)| (*usual).to_owned()).or_else(|| example_of(&names))
         }
         _ => None,
     }
@@ -137,6 +138,37 @@ fn commands_in(arguments: &[OsString]) -> Vec<String> {
     names
 }
 
+/// Returns the first example in the help of a command, or of the one that it is part of.
+fn example_of(names: &[String]) -> Option<String> {
+    let whole = Cli::command();
+    let (mut command, mut helps) = (&whole, Vec::new());
+    for name in names {
+        command = command.find_subcommand(name)?;
+        helps.extend(command.get_after_help().map(ToString::to_string));
+    }
+    let begins = format!("stemma {}", names.join(" "));
+    let lines = helps.iter().rev().flat_map(|help| help.lines()).map(str::trim);
+    let example = lines.into_iter().find(|line| line.starts_with(&begins))?;
+    Some(match example.split_once("  ") {
+        Some((command, what)) => format!("`{command}`: {}", what.trim_start()),
+        None => format!("for example `{example}`"),
+    })
+}
+
+/// Says whether a word is another one with one letter more, less or else, or with two that changed places.
+fn is_slip(word: &str, other: &str) -> bool {
+    let (word, other): (Vec<char>, Vec<char>) =
+        (word.to_lowercase().chars().collect(), other.chars().collect());
+    let same = word.iter().zip(&other).take_while(|(one, other)| one == other).count();
+    let (left, right) = (word.get(same..).unwrap_or_default(), other.get(same..).unwrap_or_default());
+    let is_swapped =
+        matches!((left, right), ([a, b, rest @ ..], [c, d, end @ ..]) if a == d && b == c && rest == end);
+    left.get(1..) == right.get(1..)
+        || left.get(1..) == Some(right)
+        || right.get(1..) == Some(left)
+        || is_swapped
+}
+
 /// Letters of a word that may be spelled wrong: of a shorter one any other is a slip or two away.
 const SLIP_LETTERS_MIN: usize = 5;
 
@@ -151,7 +183,9 @@ fn unknown(word: &str, arguments: &[OsString]) -> Option<String> {
         whole.get_subcommands().filter(|sub| !sub.is_hide_set()).map(Command::get_name).collect();
     let known = || MEANT.iter().chain(ABSENT).flat_map(|(words, _)| words.iter().copied());
     let same = known().find(|known| known.eq_ignore_ascii_case(word));
-    let all = || visible.iter().copied().chain(known().filter(|_| word.chars().count() >= SLIP_LETTERS_MIN));
+    // Of two slips in what is a command's other name nobody can say what was meant.
+    let is_near = |known: &&str| word.chars().count() >= SLIP_LETTERS_MIN && is_slip(word, known);
+    let all = || visible.iter().copied().chain(known().filter(is_near));
     let near = same.or_else(|| nearest(word, all().collect::<Vec<_>>().into_iter()))?;
     if let Some((_, said)) = ABSENT.iter().find(|(words, _)| words.contains(&near)) {
         return Some((*said).to_owned());
@@ -223,7 +257,9 @@ mod tests {
             "stemma ledger lst",
             "stemma list --nothing",
             "stemma events forget",
-            "stemma bundle export",
+            "stemma remote",
+            "stemma stash",
+            "stemma merge",
             "stemma sed",
             "stemma awk",
             "stemma ps",
@@ -232,6 +268,17 @@ mod tests {
             assert_eq!(said(line), None, "{line}");
         }
         assert!(said("stemma show -1").is_some_and(|said| said.contains("`@-1`")));
+        for (line, next) in [
+            ("stemma unpin", "`stemma unpin "),
+            ("stemma children", "`stemma children "),
+            ("stemma tag add", "stemma tag"),
+            ("stemma bundle export", "`stemma bundle export "),
+            ("stemma decision add", "`stemma decision add "),
+            ("stemma config set", "`stemma config set "),
+            ("stemma run", "`stemma run "),
+        ] {
+            assert!(said(line).is_some_and(|said| said.contains(next)), "{line}: {:?}", said(line));
+        }
         assert!(said("stemma backup").is_some_and(|said| said.contains("stemma backup DIR")));
     }
 }

@@ -146,9 +146,12 @@ fn file_at<F: DeserializeOwned>(path: &Path) -> Option<F> {
     serde_json::from_slice(&bytes).ok()
 }
 
+/// How it is counted. Raised with each change of that, so that nothing counted before is kept.
+const COUNTED: u32 = 2;
+
 /// Returns what a file is of: a store, and the version that read it.
 fn reader(store_id: [u8; 16]) -> String {
-    format!("{} {}", hex(store_id), env!("CARGO_PKG_VERSION"))
+    format!("{} {} {COUNTED}", hex(store_id), env!("CARGO_PKG_VERSION"))
 }
 
 impl FileV1 {

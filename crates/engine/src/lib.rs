@@ -161,7 +161,7 @@ pub use verbs::overview::{Overview, OverviewSubagent};
 pub use verbs::place::own::{NotResumed, OwnSession};
 pub use verbs::place::placing::{PlacedFile, Placing, PlacingWish, ReadyFile};
 pub use verbs::place::record::{PlacementRecord, WrittenFile};
-pub use verbs::place::undo::CopyFile;
+pub use verbs::place::undo::{CopyFile, handed_over};
 pub use verbs::place::{PlaceOptions, Placed, PreparedPlacement};
 pub use verbs::recover::{BetterState, JudgedBy, RecoveredCopy, TranscriptState};
 pub use verbs::scan::files::{FileSecret, ScannedFiles};

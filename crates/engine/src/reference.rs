@@ -2,6 +2,8 @@
 //!
 //! A name that the store knows comes before any of this: a tag may hold a colon, and a path may be anything.
 
+use stemmata_model::NEWEST_WORDS;
+
 /// What a reference begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Base<'t> {
@@ -61,9 +63,6 @@ pub(crate) fn prompt_range(text: &str) -> Option<PromptRange<'_>> {
     let through = Some(through).filter(|text| !text.is_empty()).map(number);
     Some(PromptRange { of, from: if from.is_empty() { 1 } else { number(from) }, through })
 }
-
-/// What people write for the newest session, who know it from elsewhere.
-const NEWEST_WORDS: [&str; 4] = ["last", "latest", "newest", "HEAD"];
 
 /// Reads what a reference without steps begins with: `@`, `@-` and `@--` or `@-2`, else a name.
 pub(crate) fn base(text: &str) -> Base<'_> {

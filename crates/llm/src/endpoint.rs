@@ -1,6 +1,7 @@
 //! Where requests go, as whom, and within which limits.
 
 use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use crate::error::LlmError;
@@ -235,14 +236,36 @@ struct Parts<'a> {
     authority: &'a str,
 }
 
-/// Whether a host of an address is this machine.
+/// Whether a host of an address is this machine: `localhost` and names below it, loopback addresses, and the unspecified one, which
+/// connects to this machine, too.
 fn is_loopback(authority: &str) -> bool {
     let host = match authority.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => authority.split(':').next().unwrap_or_default(),
     };
-    host.trim_end_matches('.').eq_ignore_ascii_case("localhost")
-        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
+    let name = host.trim_end_matches('.');
+    let address = host.parse::<IpAddr>().ok().or_else(|| short_v4(host).map(IpAddr::V4));
+    let is_here = |address: IpAddr| address.is_loopback() || address.is_unspecified();
+    name.rsplit('.').next().is_some_and(|last| last.eq_ignore_ascii_case("localhost"))
+        || address.is_some_and(|address| is_here(address.to_canonical()))
+}
+
+/// Reads an IPv4 address as resolvers do (`inet_aton(3)`): up to four numbers, decimal, octal or hexadecimal, of which the last one
+/// fills what is left.
+fn short_v4(host: &str) -> Option<Ipv4Addr> {
+    let number = |part: &str| match part.strip_prefix("0x").or_else(|| part.strip_prefix("0X")) {
+        Some(hex) => u32::from_str_radix(hex, 16).ok(),
+        None if part.len() > 1 && part.starts_with('0') => u32::from_str_radix(part, 8).ok(),
+        None => part.parse().ok(),
+    };
+    let numbers: Vec<u32> = host.split('.').map(number).collect::<Option<_>>()?;
+    let (last, first) = numbers.split_last().filter(|(_, first)| first.len() < 4)?;
+    let filled = first.iter().enumerate().try_fold(0_u32, |address, (at, byte)| {
+        let byte = u8::try_from(*byte).ok()?;
+        Some(address | (u32::from(byte) << (24 - 8 * at)))
+    })?;
+    let room = u32::MAX.checked_shr(8 * u32::try_from(first.len()).ok()?)?;
+    (*last <= room).then(|| Ipv4Addr::from(filled | last))
 }
 
 #[cfg(test)]
@@ -273,6 +296,52 @@ mod tests {
             let error = endpoint(Api::OpenAi, base, Some("k")).url().unwrap_err();
             assert!(error.to_string().contains("unencrypted"), "{error}");
             assert!(endpoint(Api::OpenAi, base, None).url().is_ok());
+        }
+    }
+
+    #[test]
+    fn every_spelling_of_this_machine_is_one() {
+        for host in [
+            "localhost",
+            "LOCALHOST.",
+            "app.localhost",
+            "127.0.0.1",
+            "127.1",
+            "127.0.1",
+            "2130706433",
+            "0x7f000001",
+            "0177.0.0.1",
+            "0x7f.1",
+            "0.0.0.0",
+            "0",
+            "[::1]",
+            "[::]",
+            "[::ffff:127.0.0.1]",
+        ] {
+            assert!(
+                endpoint(Api::OpenAi, &format!("http://{host}:8080/v1"), None).is_on_this_machine(),
+                "{host}"
+            );
+        }
+        for host in [
+            "example.org",
+            "localhost.example.org",
+            "notlocalhost",
+            "128.1",
+            "126.255.255.255",
+            "2147483648",
+            "127.1.2.3.4",
+            "127.0.0.1.example.org",
+            "1.127",
+            "[::2]",
+            "127..1",
+            "0x",
+            "09",
+        ] {
+            assert!(
+                !endpoint(Api::OpenAi, &format!("http://{host}:8080/v1"), None).is_on_this_machine(),
+                "{host}"
+            );
         }
     }
 

@@ -39,8 +39,8 @@ pub use links::Links;
 pub use loose::{REPLACED, json_text, lone_surrogates};
 pub use maker::Maker;
 pub use names::{
-    EntryId, FormatId, LedgerId, MachineId, NAME_BYTES_MAX, NameError, Party, Principal, SessionId, Template,
-    ThreadId, TicketId, Topic, check_tag,
+    EntryId, FormatId, LedgerId, MachineId, NAME_BYTES_MAX, NEWEST_WORDS, NameError, Party, Principal,
+    SessionId, Template, ThreadId, TicketId, Topic, check_tag,
 };
 pub use note::{Note, NoteCode};
 pub use plural::{listed, noun_of, plural};

@@ -44,6 +44,9 @@ pub enum NameError {
     },
 }
 
+/// What people write for the newest session, who know it from elsewhere.
+pub const NEWEST_WORDS: [&str; 4] = ["last", "latest", "newest", "HEAD"];
+
 /// Accepts what can name a commit beside ids, their beginnings, and `@`, `~`, `:` behind them. A tag comes before all of these, so
 /// that one called `@` or `4a36` would redirect what everybody else means by it.
 ///
@@ -57,6 +60,8 @@ pub fn check_tag(text: &str) -> Result<(), NameError> {
         "a tag has no spaces, `@`, `~` or `:`"
     } else if is_id || text.starts_with(IdKind::Commit.tag()) || text == "none" {
         "it looks like an id; a tag comes after the session that it names"
+    } else if NEWEST_WORDS.iter().any(|word| text.eq_ignore_ascii_case(word)) {
+        "it means the newest session of a directory"
     } else {
         return Ok(());
     };

@@ -10,7 +10,7 @@ mod prompt;
 mod session;
 mod turn;
 
-pub use change::{ChangeForm, change_text};
+pub use change::{ChangeForm, change_text, committed_last};
 pub use effort::{Effort, EffortFold, EffortKey, ReportedTokens, SLOT_MICROS};
 pub use outline::{FileLines, IDLE_MICROS, Prompt, TurnOutcome, TurnOutline, outlines};
 pub use prompt::{Frame, is_main, prompt_text, sidechain_of};

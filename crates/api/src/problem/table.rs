@@ -254,6 +254,9 @@ codes! {
     // Forgetting and collecting
     NothingForgotten "nothing_forgotten" NotFound "nothing of that name was forgotten"
         => "give the whole id of the session or the path of its transcript: the store keeps only their hashes";
+    CopiesPlaced "copies_placed" Refused "copies of it were placed that nobody continued"
+        => "`stemma forget --copies` shows them and removes them, files and all; then forget it. `--everywhere` forgets what they hold \
+            with it, and leaves their files to you";
     Protected "protected" Refused "it is protected by a pin or a tag"
         => "`stemma forget … --even-pinned` forgets protected commits too";
     NoEventWithText "no_event_with_text" NotFound "no such event has a payload left"

@@ -63,12 +63,11 @@ fn adopt(app: &App, args: &LedgerAdopt) -> Result<Exit, CliError> {
     })
 }
 
-/// Returns the whole path of a folder. One of this machine may be named from where one stands; one of another machine is taken as it is,
-/// and so is what names nothing.
+/// Returns the whole path of a folder. One that is here may be named from where one stands, or by a link: sessions name what that leads
+/// to. One of another machine is taken as it is, and so is what names nothing.
 fn whole(app: &App, folder: &str) -> String {
-    let given = Path::new(folder);
-    let is_from_here = given.is_relative() && !folder.is_empty();
-    let here = std::fs::canonicalize(app.environment.absolute(given)).ok().filter(|_| is_from_here);
+    let here = std::fs::canonicalize(app.environment.absolute(Path::new(folder))).ok();
+    let here = here.filter(|_| !folder.is_empty());
     here.map_or_else(|| folder.to_owned(), |here| here.to_string_lossy().into_owned())
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn run(app: &App, args: &Materialize) -> Result<Exit, CliError> {
         target.write(&app.temp_files(), |out| Ok(service.materialize(&request, out, &Control::none())?))?;
     app.console.notes(&made.notes);
     if !app.console.json {
-        say_losses(app, made.losses.as_ref());
+        say_losses(app, made.losses.as_ref(), made.message_count);
     }
     let Some(path) = target.path() else { return Ok(Exit::Done) };
     let told = format!("{} written to {path}", told(&made));

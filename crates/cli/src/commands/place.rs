@@ -87,7 +87,7 @@ pub(crate) fn place(
         },
     };
     let placed = app.host()?.place(service, &request, &Control::none())?;
-    say_losses(app, placed.losses.as_ref());
+    say_losses(app, placed.losses.as_ref(), placed.messages);
     Ok(Some(placed))
 }
 
@@ -224,21 +224,24 @@ fn client_of(format: &str) -> String {
     FormatId::new(format).map_or_else(|_| format.to_owned(), |format| runtime_of(&format).to_owned())
 }
 
-/// Says what a translation converted, and what it did not.
-pub(crate) fn say_losses(app: &App, losses: Option<&Losses>) {
+/// Says what a translation converted, into how many messages, and what it did not.
+pub(crate) fn say_losses(app: &App, losses: Option<&Losses>, made: u64) {
     if let Some(losses) = losses {
-        for line in told_losses(losses) {
+        for line in told_losses(losses, made) {
             app.console.say(&line);
         }
     }
 }
 
-fn told_losses(losses: &Losses) -> Vec<String> {
+fn told_losses(losses: &Losses, made: u64) -> Vec<String> {
     let of = |action: &'static str| losses.entries.iter().filter(move |loss| loss.action == action);
     let is_all = losses.unlisted == 0 && of("dropped").all(|loss| loss.part == "thinking");
     let all = if is_all && losses.kept > 1 { "All " } else { "" };
+    // Clients divide one conversation into messages of their own.
+    let there =
+        if made == losses.kept { String::new() } else { format!(", where they are {}", grouped(made)) };
     let mut lines = vec![format!(
-        "{all}{} converted, from {} to {}",
+        "{all}{} converted, from {} to {}{there}",
         many(losses.kept, "message"),
         client_of(&losses.from),
         client_of(&losses.to)

@@ -15,7 +15,8 @@ use crate::wiring::App;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Restore) -> Result<Exit, CliError> {
-    let request = RestoreStateRequest { ledger: damaged_ledger(app, &args.which)?, repair: args.repair };
+    let ledger = damaged_ledger(app, &args.which).map_err(meant_a_backup)?;
+    let request = RestoreStateRequest { ledger, repair: args.repair };
     let restored = app.service()?.restore_state(&request)?;
     let done = app.answer(&restored, || {
         app.console.notes(&restored.notes);
@@ -28,6 +29,14 @@ pub(crate) fn run(app: &App, args: &Restore) -> Result<Exit, CliError> {
         ));
     }
     Ok(if restored.reducers.is_empty() { Exit::Corrupt } else { done })
+}
+
+/// Says what most people mean by the command where there is no ledger.
+fn meant_a_backup(error: CliError) -> CliError {
+    let CliError::Problem(mut problem) = error else { return error };
+    let backup = "`stemma restore DIR` puts a backup in the place of the store";
+    problem.hint = Some(problem.hint.map_or_else(|| backup.to_owned(), |hint| format!("{backup}; {hint}")));
+    CliError::Problem(problem)
 }
 
 fn told(app: &App, restored: &RestoredLedger) -> String {

@@ -114,7 +114,7 @@ fn commit(app: &App, ctx: &str) -> Result<Commit, CliError> {
     Ok(app.service()?.show(&ShowRequest { ctx: ctx.to_owned(), entries: false })?)
 }
 
-/// Finds what a reference means: the turns of a session's prompts (`SESSION:N`, `SESSION:N..M`), a session, else a commit.
+/// Finds what a reference means: the turns of a chain's prompts (`REF:N`, `REF:N..M`), a session, else a commit.
 fn meant(app: &App, reference: &str) -> Result<Meant, CliError> {
     if let Some((ctx, range)) = app.range(reference)? {
         return Ok(Meant::Turns(ctx, range));
@@ -130,11 +130,11 @@ fn meant(app: &App, reference: &str) -> Result<Meant, CliError> {
     Ok(Meant::Commit(app.ctx(reference)?))
 }
 
-/// Returns the newest commit of a session and the number of a prompt of it, where a reference names such a one.
+/// Returns a commit and the number of a prompt of its chain, where a reference names such a one.
 fn numbered(app: &App, reference: &str) -> Result<Option<(String, u64)>, CliError> {
     let Some((of, number)) = reference.rsplit_once(':') else { return Ok(None) };
     let Ok(number) = number.parse() else { return Ok(None) };
-    let found = app.service()?.find(&app.reference(of)).ok().filter(|found| found.session_id.is_some());
+    let found = app.service()?.find(&app.reference(of)).ok();
     Ok(found.map(|found| (app.told(found), number)))
 }
 

@@ -39,7 +39,9 @@ pub(crate) fn run(app: &App, args: &Start) -> Result<Exit, CliError> {
     };
     let started = app.host()?.start(&request, &Control::none()).map_err(|problem| in_file(app, problem))?;
     let placed = started.placed.as_ref();
-    place::say_losses(app, placed.and_then(|placed| placed.losses.as_ref()));
+    if let Some(placed) = placed {
+        place::say_losses(app, placed.losses.as_ref(), placed.messages);
+    }
     if app.console.json {
         app.console.json(&started)?;
         return Ok(Exit::Done);

@@ -266,8 +266,14 @@ fn only_a_folder_of_sessions_can_be_adopted() {
     for folder in ["/", "C:\\", "../nowhere", "shop/../..", ""] {
         stage.run(&["ledger", "adopt", folder, "--yes"]).code(5);
     }
+    let link = stage.home.path().join("link").to_string_lossy().into_owned();
+    std::os::unix::fs::symlink(&home, &link).unwrap();
     for folder in [
         "..",
+        &link,
+        "/mnt/c/Users/bob",
+        "/var/home/bob",
+        "/export/home",
         &home,
         &above,
         &format!("{home}//"),

@@ -27,6 +27,7 @@ mod ledger;
 mod letting_go;
 mod listing;
 mod live;
+mod moved;
 mod next_steps;
 mod one_project;
 mod pick;

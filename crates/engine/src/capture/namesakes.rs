@@ -265,12 +265,26 @@ impl Engine {
 
     /// Returns the newest commit of what was read before, where something that was said behind the common beginning is missing now.
     fn turn_lost(&self, replaced: &Replaced<'_>) -> Result<Option<CommitId>> {
-        let is_lost = self.is_lost(replaced.newest, replaced.now)?;
-        Ok((is_lost == Some(true)).then_some(replaced.newest))
+        let is_lost =
+            self.is_lost(replaced.newest, replaced.now)? == Some(true) || self.is_cut_short(replaced)?;
+        Ok(is_lost.then_some(replaced.newest))
+    }
+
+    /// Says whether the last turn was cut: it has fewer messages, and what is left says nothing else. A client that takes back an answer
+    /// of its own writes another one in its place.
+    fn is_cut_short(&self, replaced: &Replaced<'_>) -> Result<bool> {
+        let Some(now) = replaced.now else { return Ok(false) };
+        let (Some(before), Some(left)) = (self.store.commit(replaced.newest)?, self.store.commit(now)?)
+        else {
+            return Ok(false);
+        };
+        let is_shorter =
+            before.core.parent == left.core.parent && left.counts.messages < before.counts.messages;
+        Ok(is_shorter && self.is_lost(now, Some(replaced.newest))? == Some(false))
     }
 
     /// Returns whether a chain lacks something that another one says behind their common beginning; `None` where that cannot be read.
-    fn is_lost(&self, newest: CommitId, now: Option<CommitId>) -> Result<Option<bool>> {
+    pub(crate) fn is_lost(&self, newest: CommitId, now: Option<CommitId>) -> Result<Option<bool>> {
         let (old, _) = self.states_behind(Some(newest), &HashSet::new())?;
         let known: HashSet<CommitId> = old.iter().map(|commit| commit.id).collect();
         let (new, common) = self.states_behind(now, &known)?;

@@ -16,6 +16,9 @@ use crate::engine::Engine;
 use crate::error::{FormatUse, Result};
 use crate::verbs::materialize::{PlannedContext, Stop};
 
+/// Translations of translations that are followed to what was said first.
+const TRANSLATIONS_MAX: usize = 64;
+
 /// A commit of a chain with its own entries.
 pub(crate) struct PathCommit {
     pub commit: Commit,
@@ -32,6 +35,8 @@ pub(crate) struct PathCommit {
     /// The place of the first one in the chain, from 1. Absent where the history began in another session, whose
     /// entries this chain does not count.
     pub first_ordinal: Option<u64>,
+    /// Whether it says what the commits before it say, for another client.
+    pub is_translation: bool,
 }
 
 impl Engine {
@@ -42,8 +47,12 @@ impl Engine {
     pub fn chain_tokens(&self, ctx: CommitId) -> Result<u64> {
         let context = self.plan_context(ctx, Stop::Root)?;
         let commits = context.chain.commits();
-        let behind = self.behind_snapshot(commits.last())?;
-        Ok(behind.iter().chain(commits).map(|commit| commit.counts.tokens).sum())
+        let mut tokens = 0_u64;
+        for commit in self.behind_snapshot(commits.last())?.iter().chain(commits) {
+            tokens =
+                tokens.saturating_add(if self.is_translation(commit)? { 0 } else { commit.counts.tokens });
+        }
+        Ok(tokens)
     }
 
     /// Calls `visit` with the commits of a chain from its beginning to `ctx`, until it breaks. Forgotten ones end the chain there.
@@ -52,37 +61,70 @@ impl Engine {
         ctx: CommitId,
         visit: &mut dyn FnMut(PathCommit) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        let context = self.plan_context(ctx, Stop::Root)?;
+        // What was translated is a path of its own: the plan of the translation's format knows nothing of it.
+        let mut parts = vec![self.plan_context(ctx, Stop::Root)?];
+        while let Some(before) =
+            self.translated_from(parts.last())?.filter(|_| parts.len() < TRANSLATIONS_MAX)
+        {
+            parts.push(self.plan_context(before, Stop::Root)?);
+        }
+        let mut ordinal = 1;
+        for part in parts.iter().rev() {
+            if self.each_of_part(part, &mut ordinal, visit)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the commit that the translation was made from with which a plan begins.
+    fn translated_from(&self, context: Option<&PlannedContext<'_>>) -> Result<Option<CommitId>> {
+        let Some(oldest) = context.and_then(|context| context.chain.commits().last()) else {
+            return Ok(None);
+        };
+        Ok(if self.is_translation(oldest)? { oldest.core.parent } else { None })
+    }
+
+    /// As [`Engine::each_of_path`] for what a plan takes, and what a snapshot restates that it begins with; `ordinal` is that of the
+    /// first entry, and then of the one behind the last.
+    fn each_of_part(
+        &self,
+        context: &PlannedContext<'_>,
+        ordinal: &mut u64,
+        visit: &mut dyn FnMut(PathCommit) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
         let active = spans(&context.plan.pieces);
         let commits = context.chain.commits();
-        let mut ordinal = 1;
-        let mut place = |commit: &Commit| {
-            let first = ordinal;
-            ordinal += own_count(commit);
-            first
+        let mut place = |commit: &Commit| -> Result<u64> {
+            let first = *ordinal;
+            *ordinal += self.own_count(commit)?;
+            Ok(first)
         };
         let mut known: Option<HashSet<EntryId>> = None;
-        for commit in self.behind_snapshot(commits.last())? {
+        let is_translation = self.translated_from(Some(context))?.is_some();
+        for commit in self.behind_snapshot(commits.last().filter(|_| !is_translation))? {
             if known.is_none() {
-                known = Some(Self::told_by(&context, commits.len().saturating_sub(1), &active)?);
+                known = Some(Self::told_by(context, commits.len().saturating_sub(1), &active)?);
             }
             let bytes = read_whole(self, commit.core.native_artifact())?;
-            let (entries, places) = own_entries_at(&commit, &bytes)?;
+            let (entries, places) = own_entries_at(&commit, self.said_before(&commit)?, &bytes)?;
             let is_told = |entry: &Entry| known.as_ref().is_some_and(|known| known.contains(&entry.id));
             let is_active = entries.iter().map(is_told).collect();
-            let first_ordinal = Some(place(&commit));
+            let first_ordinal = Some(place(&commit)?);
             let late = Vec::new();
-            if visit(PathCommit { commit, entries, is_active, places, late, first_ordinal })?.is_break() {
-                return Ok(());
+            let is_translation = self.is_translation(&commit)?;
+            let read = PathCommit { commit, entries, is_active, places, late, first_ordinal, is_translation };
+            if visit(read)?.is_break() {
+                return Ok(ControlFlow::Break(()));
             }
         }
         // Behind the root of the chain itself come commits of the session that it went on from.
         let own = commits.iter().position(|commit| commit.core.parent.is_none());
         let own = own.map_or(commits.len(), |root| root + 1);
-        let said = SaidOrder::of(&context)?;
+        let said = self.said_order(context)?;
         for (position, commit) in commits.iter().enumerate().rev() {
             let Some(bytes) = context.chain.load(segment_number(position, false))? else { continue };
-            let (mut entries, places) = own_entries_at(commit, &bytes)?;
+            let (mut entries, places) = own_entries_at(commit, self.said_before(commit)?, &bytes)?;
             for entry in entries.iter_mut().filter(|entry| context.plan.adopted.contains(&entry.id)) {
                 entry.meta.sidechain = None;
             }
@@ -93,15 +135,17 @@ impl Engine {
                 !is_planned || holds(&spans, entry.native.offset) || context.plan.says_within(&entry.id)
             };
             let is_active = entries.iter().map(is_active).collect();
-            let first_ordinal = (position < own).then(|| place(commit));
+            let first_ordinal = (position < own).then(|| place(commit)).transpose()?;
             let commit = commit.clone();
-            let mut read = PathCommit { commit, entries, is_active, places, late: Vec::new(), first_ordinal };
+            let (is_translation, late) = (self.is_translation(&commit)?, Vec::new());
+            let mut read =
+                PathCommit { commit, entries, is_active, places, late, first_ordinal, is_translation };
             said.arrange(&mut read, position);
             if visit(read)?.is_break() {
-                return Ok(());
+                return Ok(ControlFlow::Break(()));
             }
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Returns whether what was said in an entry is on a branch beside the way to `ctx`, a commit of whose chain holds it: a context
@@ -182,17 +226,17 @@ struct SaidOrder {
     before: Vec<u64>,
 }
 
-impl SaidOrder {
-    fn of(context: &PlannedContext<'_>) -> Result<Self> {
+impl Engine {
+    fn said_order(&self, context: &PlannedContext<'_>) -> Result<SaidOrder> {
         let (late, commits) = (late(&context.plan.pieces), context.chain.commits());
-        let mut order = Self { late, entries: Vec::new(), before: Vec::new() };
+        let mut order = SaidOrder { late, entries: Vec::new(), before: Vec::new() };
         if order.late.is_empty() {
             return Ok(order);
         }
         let mut before = 0;
         for commit in commits.iter().rev() {
             order.before.push(before);
-            before += own_count(commit);
+            before += self.own_count(commit)?;
         }
         order.before.reverse();
         let mut read = HashMap::new();
@@ -201,7 +245,7 @@ impl SaidOrder {
             let Some(commit) = commits.get(position) else { continue };
             if let std::collections::hash_map::Entry::Vacant(vacant) = read.entry(position) {
                 let bytes = context.chain.load(segment_number(position, false))?.unwrap_or_default();
-                vacant.insert(own_entries_at(commit, &bytes)?);
+                vacant.insert(own_entries_at(commit, self.said_before(commit)?, &bytes)?);
             }
             let Some((entries, places)) = read.get(&position) else { continue };
             let within = entries.iter().zip(places);
@@ -212,7 +256,9 @@ impl SaidOrder {
         }
         Ok(order)
     }
+}
 
+impl SaidOrder {
     /// Moves what was written late out of the commit that holds it, and into the one that goes on from it.
     fn arrange(&self, commit: &mut PathCommit, position: usize) {
         if self.late.is_empty() {
@@ -243,11 +289,6 @@ impl SaidOrder {
     }
 }
 
-/// Counts the entries that a commit adds to its chain.
-const fn own_count(commit: &Commit) -> u64 {
-    commit.counts.entries.saturating_sub(commit.core.commit_type.restated())
-}
-
 /// Returns the ranges of a commit's bytes that a plan takes. Where the commit is its own artifact, a plan may name the bytes by it.
 fn spans_of(active: &HashMap<usize, Vec<(u64, u64)>>, commit: &Commit, position: usize) -> Vec<(u64, u64)> {
     let of = |is_prefix| active.get(&segment_number(position, is_prefix)).into_iter().flatten().copied();
@@ -260,24 +301,22 @@ fn spans_of(active: &HashMap<usize, Vec<(u64, u64)>>, commit: &Commit, position:
     spans
 }
 
-/// Returns the entries that a commit adds to its chain: neither what a snapshot restates, nor what a compaction of ours keeps
-/// of what was before.
-pub(crate) fn own_entries(commit: &Commit, bytes: &[u8]) -> Result<Vec<Entry>> {
-    Ok(own_entries_at(commit, bytes)?.0)
-}
-
 /// Returns all that a commit says: messages that stand in no line of their own, too.
 pub(crate) fn entries_of(commit: &Commit, bytes: &[u8]) -> Result<Vec<Entry>> {
     Ok(entries_at(commit, bytes)?.0)
 }
 
-/// Returns the entries that a commit adds to its chain, and where each stands among them.
-fn own_entries_at(commit: &Commit, bytes: &[u8]) -> Result<(Vec<Entry>, Vec<u64>)> {
+/// Returns the entries that a commit adds to its chain, and where each stands among them. Its first `restated` ones say what is below
+/// it.
+pub(crate) fn own_entries_at(
+    commit: &Commit,
+    restated: usize,
+    bytes: &[u8],
+) -> Result<(Vec<Entry>, Vec<u64>)> {
     let adapter = Engine::adapter(&commit.core.format, FormatUse::Read)?;
     let mut entries = adapter.decode(bytes).entries;
     match commit.core.commit_type {
-        CommitType::Snapshot { restated_entries } => {
-            let restated = usize::try_from(restated_entries).unwrap_or(usize::MAX);
+        CommitType::Snapshot { .. } => {
             entries.drain(..restated.min(entries.len()));
         }
         CommitType::Compaction if commit.core.native.is_none() => {

@@ -174,6 +174,8 @@ words! {
         MarkEntries = "marking the entries",
         /// Forgetting it.
         Forget = "forgetting it",
+        /// Forgetting what copies were placed of.
+        ForgetWithCopies = "forgetting it",
         /// A context.
         Materialize = "a context",
         /// Joining the documents of a chain.

@@ -148,9 +148,10 @@ impl Ranked {
     }
 }
 
-/// By what the place of a hit is chosen, the greatest: whether it was recorded here, where passages are wanted; its session's last activity, then its path, then how deep the commit
-/// is.
-type PlaceRank = (bool, Option<Timestamp>, Reverse<String>, u64);
+/// By what the place of a hit is chosen, the greatest: whether it was recorded here, where passages are wanted; whether its commit was
+/// captured first in this session, which copies and forks only go on from; the session's last activity, then its path, then how deep the
+/// commit is.
+type PlaceRank = (bool, bool, Option<Timestamp>, Reverse<String>, u64);
 
 /// Reads what was found.
 pub(crate) struct HitReader<'e> {
@@ -265,8 +266,8 @@ impl<'e> HitReader<'e> {
         Ok(Some(SearchHit { passage, ..hit }))
     }
 
-    /// Chooses the place that is named: the newest session that passes, and its newest commit. Returns the other sessions,
-    /// too.
+    /// Chooses the place that is named: of the sessions that pass the newest in which a commit was captured first, else the newest, and
+    /// its newest commit. Returns the other sessions, too.
     fn newest(&mut self, standing: &[Standing]) -> Result<Option<(Standing, HitPlace, BTreeSet<String>)>> {
         let mut ids: Vec<CommitId> = standing.iter().map(|one| one.commit).collect();
         ids.dedup();
@@ -286,6 +287,7 @@ impl<'e> HitReader<'e> {
                 continue;
             }
             let seen = sightings.iter().map(key_of_sighting);
+            let first = sightings.first().map(key_of_sighting);
             let reached = here.iter().filter_map(|one| one.session.clone());
             let mut known = Vec::new();
             for key in reached.chain(seen).collect::<Vec<SessionKey>>() {
@@ -307,7 +309,9 @@ impl<'e> HitReader<'e> {
                 // An agent is shown what was recorded here before the same from elsewhere.
                 let is_own = !wants_passages || self.engine.is_recorded_here(&session.key)?;
                 seen_as.is_foreign &= !is_own;
-                let rank = (is_own, session.last_at, Reverse(session.key.path.clone()), commit.depth);
+                let is_first = first.as_ref() == Some(&session.key);
+                let rank =
+                    (is_own, is_first, session.last_at, Reverse(session.key.path.clone()), commit.depth);
                 if let Some(one) = here.first()
                     && best.as_ref().is_none_or(|(best, ..)| rank > *best)
                 {

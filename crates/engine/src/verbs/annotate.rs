@@ -32,6 +32,9 @@ impl Engine {
     /// `Name` for a tag that would mean something else, `CommitMissing`, `Bound` for a text or tag that is too long, store errors.
     pub fn update(&self, ctx: CommitId, update: Update, by: &Principal) -> Result<()> {
         update.add_tags.iter().try_for_each(|tag| check_tag(tag))?;
+        for tag in &update.add_tags {
+            self.check_means_nothing(tag)?;
+        }
         if self.store.commit(ctx)?.is_none() {
             return Err(stemmata_store::StoreError::CommitMissing(ctx).into());
         }

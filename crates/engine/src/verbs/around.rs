@@ -89,7 +89,9 @@ struct Link {
     commit: Commit,
     /// How many entries the chain has before it.
     before: u64,
-    /// How many it adds: what a snapshot restates stands above it, in its own place.
+    /// How many of its entries stand above it, in their own places.
+    restated: u64,
+    /// How many it adds.
     own: u64,
 }
 
@@ -192,8 +194,9 @@ impl Engine {
         let mut total = 0;
         let mut links = Vec::with_capacity(commits.len());
         for commit in commits {
-            let own = commit.counts.entries.saturating_sub(commit.core.commit_type.restated());
-            links.push(Link { commit, before: total, own });
+            let restated = self.restated(&commit)?;
+            let own = commit.counts.entries.saturating_sub(restated);
+            links.push(Link { commit, before: total, restated, own });
             total += own;
         }
         Ok(Chain { links, asked, total, is_cut })
@@ -204,7 +207,7 @@ impl Engine {
         let chain = self.chain_through(ctx)?;
         let links = chain.links.iter().take(chain.asked + 1);
         for link in links.filter(|link| link.is_readable()) {
-            for (ordinal, entry) in self.own_entries(link)? {
+            for (ordinal, entry) in self.entries_added(link)? {
                 visit(ordinal, entry);
             }
         }
@@ -222,7 +225,7 @@ impl Engine {
             if wanted.is_empty() {
                 break;
             }
-            for (ordinal, entry) in self.own_entries(link)? {
+            for (ordinal, entry) in self.entries_added(link)? {
                 // The later one of two in this commit wins over the earlier, and both over those of older commits.
                 if wanted.contains(&entry.id) {
                     numbers.insert(entry.id, ordinal);
@@ -251,7 +254,7 @@ impl Engine {
         let count = links.iter().rev().take_while(fits).count();
         let mut is_whole = count == links.len();
         for link in links.iter().skip(links.len() - count) {
-            let entries = if link.is_readable() { self.own_entries(link).ok() } else { None };
+            let entries = if link.is_readable() { self.entries_added(link).ok() } else { None };
             is_whole &= entries.is_some();
             for (ordinal, entry) in entries.unwrap_or_default() {
                 visit(&link.commit, ordinal, entry);
@@ -289,7 +292,7 @@ impl Engine {
     fn named(&self, link: &Link, text: &str) -> Result<Named> {
         let is_beginning = text.chars().count() >= ENTRY_CHARS_MIN;
         let mut like: Vec<(u64, Entry)> = Vec::new();
-        for (ordinal, entry) in self.own_entries(link)? {
+        for (ordinal, entry) in self.entries_added(link)? {
             if entry.id.as_str() == text {
                 return Ok(Named::Exactly(ordinal));
             }
@@ -311,12 +314,11 @@ impl Engine {
     }
 
     /// Returns the entries that a commit adds, each with its ordinal: those that stand in one line share the line's.
-    fn own_entries(&self, link: &Link) -> Result<Vec<(u64, Entry)>> {
+    fn entries_added(&self, link: &Link) -> Result<Vec<(u64, Entry)>> {
         let bytes = read_whole(self, link.commit.core.native_artifact())?;
         let (entries, places) = entries_at(&link.commit, &bytes)?;
-        let restated = link.commit.core.commit_type.restated();
         let own = places.into_iter().zip(entries);
-        let own = own.filter_map(|(place, entry)| Some((place.checked_sub(restated)?, entry)));
+        let own = own.filter_map(|(place, entry)| Some((place.checked_sub(link.restated)?, entry)));
         let own = own.filter(|(place, _)| *place < link.own);
         Ok(own.map(|(place, entry)| (link.before + 1 + place, entry)).collect())
     }
@@ -407,7 +409,7 @@ impl Page<'_> {
             return Ok(None);
         };
         if self.decoded.as_ref().is_none_or(|(decoded, _)| *decoded != at) {
-            self.decoded = Some((at, self.engine.own_entries(link)?));
+            self.decoded = Some((at, self.engine.entries_added(link)?));
         }
         let position = usize::try_from(ordinal - link.before - 1).unwrap_or(usize::MAX);
         let entries = self.decoded.iter().flat_map(|(_, entries)| entries);
@@ -422,8 +424,7 @@ impl Page<'_> {
         };
         let Tokens(tokens) = Estimate.count(&text);
         let (ctx, entry) = (link.commit.id, (*entry).clone());
-        let position = position
-            .saturating_add(usize::try_from(link.commit.core.commit_type.restated()).unwrap_or(usize::MAX));
+        let position = position.saturating_add(usize::try_from(link.restated).unwrap_or(usize::MAX));
         Ok(Some(AroundEntry { ordinal, position, ctx, entry, text, tokens, is_cut: false, is_match: false }))
     }
 }

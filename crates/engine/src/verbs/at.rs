@@ -36,6 +36,8 @@ struct Found {
     shape: Shape,
     /// The end of the entry before it in the same commit, 0 for the first.
     before: u64,
+    /// Whether nothing was said before it in the same commit.
+    is_first: bool,
     is_last: bool,
 }
 
@@ -69,8 +71,13 @@ impl Content {
         let Self { commit, native, entries, shape, .. } = self;
         let before = position.checked_sub(1).and_then(|index| entries.get(index)).map_or(0, end_of_entry);
         let is_last = position + 1 == entries.len();
+        let is_said = |entry: &Entry| {
+            use EntryKind::{CompactionSummary, Message, ToolResult, ToolSummary};
+            matches!(entry.kind, Message | ToolResult | ToolSummary | CompactionSummary)
+        };
+        let is_first = !entries.iter().take(position).any(is_said);
         let entry = entries.into_iter().nth(position)?;
-        Some(Found { commit, native, entry, shape, before, is_last })
+        Some(Found { commit, native, entry, shape, before, is_first, is_last })
     }
 }
 
@@ -156,14 +163,16 @@ impl Engine {
             return Ok(Head { ctx: cut(&found, &cut_at)?, prompt });
         }
         let whole = u64::try_from(found.native.len()).expect("a length fits 64 bits");
+        let stands_for_all = matches!(found.commit.core.commit_type, CommitType::Snapshot { .. });
+        let begins = found.commit.core.parent.is_none() || stands_for_all;
         let ctx = match (keep, found.commit.core.parent) {
-            (0, None) => {
+            _ if is_prompt && found.is_first && begins => {
                 return Err(EngineError::Refused {
                     what: Refusal::ForkBeforeFirst,
                     reasons: vec!["nothing comes before it; start a new session instead".to_owned()],
                 });
             }
-            (0, Some(parent)) => parent,
+            (0, Some(parent)) if !stands_for_all => parent,
             (keep, _) if keep >= whole => found.commit.id,
             (keep, _) => cut(&found, &Cut { keep, late: Vec::new() })?,
         };
@@ -255,10 +264,10 @@ impl Engine {
         let artifact = artifact_id(&bytes);
         let core = CommitCore {
             parent: found.commit.core.parent,
-            commit_type: match (adapter.shape(), found.commit.core.commit_type) {
-                // The beginning of a whole document is a whole one too.
-                (Shape::Document, whole @ CommitType::Snapshot { .. }) => whole,
-                (Shape::Document | Shape::Lines, _) => CommitType::Delta,
+            commit_type: match found.commit.core.commit_type {
+                // The beginning of what stands for the chain before it stands for that, too.
+                whole @ CommitType::Snapshot { .. } => whole,
+                CommitType::Delta | CommitType::Compaction => CommitType::Delta,
             },
             artifact,
             native: None,

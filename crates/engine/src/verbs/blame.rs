@@ -68,7 +68,7 @@ pub struct LineOrigin {
     pub is_blank: bool,
     /// The client.
     pub client: String,
-    /// The session in which it was found.
+    /// The session in which the commit was captured first.
     pub session: String,
     /// The entry that made the call.
     pub entry: String,
@@ -136,7 +136,23 @@ impl Engine {
                 reasoning: edit.reasoning.clone(),
             });
         }
+        self.name_first_sessions(&mut origins)?;
         Ok(with_blank_lines(query, origins))
+    }
+
+    /// Names the sessions in which the commits were captured first: copies and forks that go on from them have them, too.
+    fn name_first_sessions(&self, origins: &mut [LineOrigin]) -> Result<()> {
+        let mut names: HashMap<CommitId, Option<String>> = HashMap::new();
+        for origin in origins {
+            if !names.contains_key(&origin.ctx) {
+                let first = self.first_session(origin.ctx)?;
+                names.insert(origin.ctx, first.map(|session| session.session.to_string()));
+            }
+            if let Some(Some(name)) = names.get(&origin.ctx) {
+                origin.session.clone_from(name);
+            }
+        }
+        Ok(())
     }
 
     /// Returns the commits from one to the root.

@@ -6,7 +6,6 @@ use std::hash::Hash;
 use stemmata_model::{Closure, Commit, CommitId, Entry, Part, SessionId};
 use stemmata_prompt::story::{SessionFold, SessionStory};
 
-use crate::chain::path::own_entries;
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -104,7 +103,7 @@ impl Engine {
         let readable = commits.into_iter().filter(|commit| commit.closure != Closure::Forgotten);
         let entries = readable.map(|commit| {
             let bytes = read_whole(self, commit.core.native_artifact())?;
-            Ok((commit.id, own_entries(&commit, &bytes)?))
+            Ok((commit.id, self.own_entries(&commit, &bytes)?))
         });
         entries.collect()
     }

@@ -281,7 +281,8 @@ impl Engine {
                 let found = if scrubbed.is_empty() { None } else { Some(self.only(text, &scrubbed)?) };
                 Ok(found.map(Known::Commit))
             }
-            ([], []) if is_tagged => {
+            // With a step behind it, it is no id.
+            ([], []) if is_tagged && last_step(text).is_none() && prompt_range(text).is_none() => {
                 Err(EngineError::NotFound { what: Wanted::Commit, text: text.to_owned() })
             }
             ([], []) => Ok(None),
@@ -314,6 +315,23 @@ impl Engine {
             }
             error => Err(error),
         }
+    }
+
+    /// Refuses a tag with which an id begins: the beginning would mean another thing from then on.
+    ///
+    /// # Errors
+    /// `Name`.
+    pub(crate) fn check_means_nothing(&self, tag: &str) -> Result<()> {
+        let commits = match format!("{}{tag}", IdKind::Commit.tag()).parse::<CommitPrefix>() {
+            Ok(prefix) if tag.chars().count() >= PREFIX_CHARS_MIN => self.store.commits_in(prefix, 1)?,
+            Ok(_) | Err(_) => Vec::new(),
+        };
+        let sessions = self.store.session_ids(IdPart::Beginning(tag), 1)?;
+        if commits.is_empty() && sessions.is_empty() {
+            return Ok(());
+        }
+        let reason = "an id begins with it, and goes by that already";
+        Err(stemmata_model::NameError::Tag { text: tag.into(), reason }.into())
     }
 
     /// Returns the ids of the sessions that a text is the id of, else a part of, a few more than are listed.

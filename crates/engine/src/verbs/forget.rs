@@ -108,6 +108,17 @@ impl ForgetReport {
     }
 }
 
+/// Refuses to forget sessions of which copies were placed that nobody continued: these would keep what they hold, be sessions of their
+/// own from then on, and bring it back where their files are imported.
+fn refuse_with_copies(placed: &[Session]) -> Result<()> {
+    let Some(first) = placed.first() else { return Ok(()) };
+    let reason = match placed.len() {
+        1 => format!("a copy of it is placed that nobody continued: {}", first.key.path),
+        count => format!("{count} copies of it are placed that nobody continued, such as {}", first.key.path),
+    };
+    Err(EngineError::Refused { what: Refusal::ForgetWithCopies, reasons: vec![reason] })
+}
+
 impl Engine {
     /// Forgets what nobody was shown: whatever it is by then.
     ///
@@ -126,8 +137,13 @@ impl Engine {
     /// `Refused` where something of it is protected; `CommitMissing`; `NotFound` for a session that is not there;
     /// store errors.
     pub fn plan_forget(&self, target: &ForgetTarget, options: &ForgetOptions) -> Result<ForgetPlan> {
-        let sessions = self.sessions_of(target)?;
+        let mut sessions = self.sessions_of(target)?;
         let ledgers = self.ledgers_of(target)?;
+        let placed = self.copies_placed_of(&sessions)?;
+        if !options.everywhere {
+            refuse_with_copies(&placed)?;
+        }
+        sessions.extend(placed);
         let keys: Vec<SessionKey> = sessions.iter().map(|session| session.key.clone()).collect();
         let wanted = self.commits_meant(target, &sessions)?;
         if !options.even_pinned {

@@ -6,7 +6,7 @@ use std::io::Write;
 
 use stemmata_acts::TaskBook;
 use stemmata_model::{Bytes, CommitId, Counts, Entry, FormatId, Note, NoteCode};
-use stemmata_prompt::story::{ChangeForm, change_text};
+use stemmata_prompt::story::{ChangeForm, change_text, committed_last};
 use stemmata_prompt::title::title;
 use stemmata_runtimes::adapter::PlanStop;
 use stemmata_runtimes::handoff::{FORMAT, Handoff, Source, handoff};
@@ -106,7 +106,12 @@ impl Engine {
         out.write_all(scrubbed.text.as_bytes()).map_err(StoreError::Sink)?;
         let turns = story.turns.len() as u64;
         let tokens = scrubbed.text.chars().count() as u64 / 4;
-        let notes = self.note_of_origin(ctx)?.into_iter().collect();
+        let mut notes: Vec<Note> = self.note_of_origin(ctx)?.into_iter().collect();
+        if let (ChangeForm::Commit, Some(subject)) = (form, committed_last(&story)) {
+            let message =
+                format!("nothing came after the commit «{subject}»: this tells the turn that made it");
+            notes.push(Note::new(NoteCode::Degraded, message));
+        }
         let (tier, turns) = (Tier::Rendered, (turns, turns));
         Ok(HandedOff { tier, tokens, turns, since_compaction: false, blocks: (0, 0, 0), notes })
     }

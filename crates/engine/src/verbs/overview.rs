@@ -65,7 +65,8 @@ impl Engine {
         let mut replaced = BTreeMap::new();
         let mut take = |commit: PathCommit| {
             let id = commit.commit.id;
-            counted_tokens = counted_tokens.saturating_add(commit.commit.counts.tokens);
+            let tokens = if commit.is_translation { 0 } else { commit.commit.counts.tokens };
+            counted_tokens = counted_tokens.saturating_add(tokens);
             ordinals.insert(id, (commit.first_ordinal, commit.places));
             late.extend(commit.late.into_iter().map(|(index, holder)| ((id, index), holder)));
             commits.push(id);

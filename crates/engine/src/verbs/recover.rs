@@ -14,7 +14,7 @@ use std::path::Path;
 use memchr::memmem::Finder;
 use stemmata_model::{Closure, CommitId, FormatId, SessionId};
 use stemmata_runtimes::adapter::{Shape, Validation};
-use stemmata_store::{Session, SessionOrigin};
+use stemmata_store::{Session, SessionKey, SessionOrigin};
 
 use crate::capture::cursor::{Cursor, Windows};
 use crate::capture::namesakes::{overwritten, transcript_of};
@@ -67,8 +67,10 @@ pub enum TranscriptState {
     Gone,
     /// It is there with all that was read, and its client would load it.
     Intact,
-    /// The store has a better one: the client would not load all of this, or lines are missing that were read before.
+    /// The store has a better one: the client would not load all of this.
     Damaged(String),
+    /// Its client would load it, and lines are missing that were read before.
+    Shortened(String),
     /// The client would not load all of it, and the store has nothing better.
     Lossy(String),
 }
@@ -77,7 +79,7 @@ impl TranscriptState {
     /// Returns what is wrong with it, where the store has a better one.
     pub fn why(&self) -> Option<&str> {
         match self {
-            Self::Damaged(why) => Some(why),
+            Self::Damaged(why) | Self::Shortened(why) => Some(why),
             Self::Gone | Self::Intact | Self::Lossy(_) => None,
         }
     }
@@ -210,9 +212,9 @@ impl Engine {
         Ok(if found.loses() && (!copy.loses || loads_more) {
             TranscriptState::Damaged(loss())
         } else if found.lines < copy.lines {
-            TranscriptState::Damaged(format!("it has {} of {} lines", found.lines, copy.lines))
+            TranscriptState::Shortened(format!("it has {} of {} lines", found.lines, copy.lines))
         } else if found.lines == copy.lines && present < more && !copy.loses {
-            TranscriptState::Damaged(format!("it has {present} of {more} messages"))
+            TranscriptState::Shortened(format!("it has {present} of {more} messages"))
         } else if found.loses() {
             TranscriptState::Lossy(loss())
         } else {
@@ -237,9 +239,23 @@ impl Engine {
             return Ok(None);
         }
         let copy = self.recovered(session, folder, false, judged_by)?;
-        let state = Self::transcript_state(path, &copy, judged_by)?;
-        let TranscriptState::Damaged(why) = state else { return Ok(None) };
+        let why = match Self::transcript_state(path, &copy, judged_by)? {
+            TranscriptState::Damaged(why) => why,
+            TranscriptState::Shortened(why) if !self.says_more(session, copy.ctx)? => why,
+            TranscriptState::Shortened(_)
+            | TranscriptState::Gone
+            | TranscriptState::Intact
+            | TranscriptState::Lossy(_) => return Ok(None),
+        };
         Ok(Some(BetterState { session: session.session.clone(), ctx: copy.ctx, why }))
+    }
+
+    /// Says whether a session's transcript says what another state of it does not: its client went on with what was left.
+    fn says_more(&self, session: &Session, than: CommitId) -> Result<bool> {
+        let key =
+            SessionKey { path: transcript_of(session).to_string_lossy().into_owned(), ..session.key.clone() };
+        let there = self.store.session(&key)?.and_then(|there| there.tip);
+        there.map_or(Ok(false), |tip| Ok(self.is_lost(tip, Some(than))? == Some(true)))
     }
 
     /// Returns what a session's transcript held before and does not hold any more, however many lines it has now: prompts of a person

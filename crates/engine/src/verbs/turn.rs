@@ -51,8 +51,8 @@ impl Engine {
             return Err(StoreError::Forgotten(id).into());
         }
         let bytes = read_whole(self, commit.core.native_artifact())?;
-        let restated = usize::try_from(commit.core.commit_type.restated()).unwrap_or(usize::MAX);
-        let entries: Vec<Entry> = entries_of(&commit, &bytes)?.into_iter().skip(restated).collect();
+        let before = self.said_before(&commit)?;
+        let entries: Vec<Entry> = entries_of(&commit, &bytes)?.into_iter().skip(before).collect();
         let first = self.entries_before(commit.core.parent)? + 1;
         let ordinals = (first..).take(entries.len()).collect();
         self.turn_told((id, sidechain_of(&entries).as_deref()), &entries, ordinals)
@@ -147,7 +147,7 @@ impl Engine {
         let mut walk = Walk::new(self.store.as_ref(), parent);
         let mut count = 0;
         while let Some(commit) = walk.next()? {
-            count += commit.counts.entries.saturating_sub(commit.core.commit_type.restated());
+            count += self.own_count(&commit)?;
         }
         Ok(count)
     }

@@ -13,7 +13,7 @@ use stemmata_store::conformance::builders::damages;
 use stemmata_store::{SqliteOptions, SqliteStore, Store, StoreError};
 use stemmata_testkit::claude::ClaudeSession;
 
-use crate::support::{Folder, bytes_of, chain, engine, engine_on, import, native, new_store, placing};
+use crate::support::{Folder, bytes_of, chain, engine, engine_on, go_on, import, native, new_store, placing};
 
 fn options() -> ForgetOptions {
     ForgetOptions { everywhere: false, even_pinned: false, by: Principal::new("ada").expect("a name") }
@@ -102,6 +102,7 @@ fn a_branch_keeps_what_it_needs_or_has_a_hole() {
     let chain_before: Vec<CommitId> =
         chain(&engine, first.session.tip.expect("a tip")).iter().map(|commit| commit.id).collect();
     let placed = engine.place(chain_before[2], &placing(&folder)).expect("placed");
+    go_on(&engine, &placed.path);
     let done = forget(&engine, &target(&first), &options());
     assert_eq!(done.forgotten.kept.len(), 3, "{:?}", done.forgotten);
     assert!(done.branches.iter().any(|branch| {
@@ -129,7 +130,7 @@ fn a_branch_keeps_what_it_needs_or_has_a_hole() {
     assert!(engine.show(chain_before[1]).is_ok() && engine.tree(chain_before[1]).is_ok());
 
     let rest = forget(&engine, &ForgetTarget::Session(key), &options());
-    assert_eq!(rest.forgotten.removed.len(), 3, "nothing else needs them any more: {:?}", rest.forgotten);
+    assert_eq!(rest.forgotten.removed.len(), 4, "nothing else needs them any more: {:?}", rest.forgotten);
     assert_eq!(commits(&engine), 0);
 }
 

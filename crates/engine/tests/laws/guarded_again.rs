@@ -82,10 +82,16 @@ fn a_forgotten_task_is_in_no_event_of_the_guard() {
 
 #[test]
 fn a_checkpoint_waits_for_no_pipe_in_the_place_of_a_file_of_git() {
+    for file in ["HEAD", "commondir"] {
+        waits_for_no_pipe(file);
+    }
+}
+
+fn waits_for_no_pipe(file: &str) {
     let folder = Folder::new();
     let project = folder.path().join("project");
     std::fs::create_dir_all(project.join(".git")).expect("a folder");
-    let made = std::process::Command::new("mkfifo").arg(project.join(".git/HEAD")).status();
+    let made = std::process::Command::new("mkfifo").arg(project.join(".git").join(file)).status();
     if !made.is_ok_and(|status| status.success()) {
         println!("skipped: no mkfifo here");
         return;

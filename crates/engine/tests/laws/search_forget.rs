@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 use crate::contexts::{profile, said as entry, strategy, turn};
 use crate::search::{assert_rebuilt, conversation, hits, indexed, settle};
-use crate::support::{Folder, engine_on, import, new_store};
+use crate::support::{Folder, engine_on, go_on, import, new_store};
 
 /// A word that nothing else says; its stem is `kilnwright`.
 const SECRET: &str = "kilnwrights";
@@ -343,6 +343,7 @@ fn a_fork_is_found_when_the_session_that_it_continues_is_forgotten() {
     let engine = indexed(&store, dir.path());
     let origin = import(&engine, &folder.write("a.jsonl", &conversation(3, "broker"))).session;
     let placed = engine.place(origin.tip.expect("a tip"), &crate::support::placing(&folder)).expect("placed");
+    go_on(&engine, &placed.path);
     settle(&engine);
     let before = hits(&engine, "broker");
     assert_eq!(before.len(), 6);

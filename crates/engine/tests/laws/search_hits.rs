@@ -13,7 +13,7 @@ use crate::search::{conversation, hits, indexed, query, search};
 use crate::support::{Folder, answer, import, new_store, placing, user};
 
 #[test]
-fn a_hit_names_a_session_that_passes_and_the_newest_of_all() {
+fn a_hit_names_a_session_that_passes_and_of_all_the_one_that_said_it_first() {
     let (store, folder, dir) = (new_store(), Folder::new(), TempDir::new().expect("a folder"));
     let engine = indexed(&store, dir.path());
     let first = import(&engine, &folder.write("a.jsonl", &conversation(3, "kiln")));
@@ -28,7 +28,7 @@ fn a_hit_names_a_session_that_passes_and_the_newest_of_all() {
         let filter = SearchFilter { session: id.map(str::to_owned), ..SearchFilter::default() };
         search(&engine, &SearchQuery { filter, ..query("kiln") }).hits
     };
-    for (asked, named, other) in [(Some(old), old, fork), (Some(fork), fork, old), (None, fork, old)] {
+    for (asked, named, other) in [(Some(old), old, fork), (Some(fork), fork, old), (None, old, fork)] {
         let found = of(asked);
         assert_eq!(found.len(), 6, "{asked:?}");
         for hit in found {

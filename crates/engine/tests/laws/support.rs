@@ -219,3 +219,12 @@ pub(crate) fn record(kind: &str, number: u32, parent: Option<u32>, message: &str
 pub(crate) fn uuid(number: u32) -> String {
     format!("aaaaaaaa-0000-4000-8000-{number:012}")
 }
+
+/// Has somebody go on with a session of Claude Code that was placed, and captures that.
+pub(crate) fn go_on(engine: &Engine, path: &Path) {
+    let mut text = std::fs::read_to_string(path).expect("a file");
+    text.push_str(&user(90, None, "and on"));
+    text.push_str(&answer(91, 90, "it goes on"));
+    std::fs::write(path, text).expect("written");
+    import(engine, path);
+}

@@ -34,7 +34,8 @@ pub enum ChangeForm {
     Commit,
 }
 
-/// Tells what a session changed. A commit's message tells what was done since the session's last commit of git, if anything was.
+/// Tells what a session changed. A commit's message tells what was done since the session's last commit of git; where nothing was,
+/// it tells the turn that made that.
 /// `title` is the session's; `trailer` the last line.
 pub fn change_text<K>(story: &SessionStory<K>, title: &str, trailer: &str, form: ChangeForm) -> String {
     let turns = match form {
@@ -74,11 +75,15 @@ pub fn change_text<K>(story: &SessionStory<K>, title: &str, trailer: &str, form:
     text.text
 }
 
-/// Returns the turns behind the last one that made a commit of git; all of them where these changed no file.
+/// Returns the turns behind the last one that made a commit of git; that one where nothing came after it.
 fn since_commit<K>(turns: &[SessionTurn<K>]) -> &[SessionTurn<K>] {
     let behind = turns.iter().rposition(|turn| !turn.outline.commits.is_empty()).map_or(0, |last| last + 1);
-    let rest = turns.get(behind..).unwrap_or_default();
-    if rest.iter().any(|turn| !turn.outline.files.is_empty()) { rest } else { turns }
+    turns.get(behind.min(turns.len().saturating_sub(1))..).unwrap_or_default()
+}
+
+/// Returns the subject of the commit that the last turn of a session made: there is nothing new to commit.
+pub fn committed_last<K>(story: &SessionStory<K>) -> Option<&str> {
+    story.turns.last()?.outline.commits.last().map(|made| made.subject.as_str())
 }
 
 /// Returns what is left to do.

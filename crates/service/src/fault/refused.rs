@@ -45,6 +45,7 @@ pub(super) const fn refusal(what: Refusal) -> Code {
         Refusal::CompactRange => Code::RangeNotCompactable,
         Refusal::CompactBusy | Refusal::TurnBusy => Code::SessionBusy,
         Refusal::Forget => Code::Protected,
+        Refusal::ForgetWithCopies => Code::CopiesPlaced,
         Refusal::JoinDocuments => Code::NotJoinable,
         Refusal::PlaceFolder => Code::CwdNotText,
         Refusal::PlaceFormat => Code::NoClientLoads,

@@ -8,7 +8,7 @@ use std::path::Path;
 use stemmata_api::v1::{CommitRequest, CopiesRemoved, IdleCopy, SidecarsRequest};
 use stemmata_api::{Answer, Code, Control, GiveBack, Problem};
 use stemmata_engine::clients::Client;
-use stemmata_engine::{CopyFile, Engine, Holding, clients, runtime_of};
+use stemmata_engine::{CopyFile, Engine, Holding, clients, handed_over, runtime_of};
 use stemmata_store::{Files as _, Session, SystemFiles};
 
 use super::Host;
@@ -119,9 +119,10 @@ fn remove_copy(service: &dyn GiveBack, engine: &Engine, copy: &Session) -> Resul
     if let Some(client) = client {
         remove_sidecars(service, client, copy)?;
     }
-    match std::fs::remove_file(path) {
+    let file = handed_over(copy).unwrap_or_else(|| path.to_owned());
+    match std::fs::remove_file(&file) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(io_failed("remove", path, &error));
+            return Err(io_failed("remove", &file, &error));
         }
         Ok(()) | Err(_) => {}
     }
@@ -139,7 +140,9 @@ fn last<'c>(engine: &Engine, copies: &'c [Session]) -> Result<&'c Session, Fault
     {
         let problem =
             Problem::new(Code::NothingToUndo, "the last act was a compaction, which changed no session");
-        let hint = format!("`stemma uncompact {ctx}` leads back to the context before it");
+        let copies =
+            if copies.is_empty() { "" } else { "; `stemma forget --copies` removes copies placed before" };
+        let hint = format!("`stemma uncompact {ctx}` leads back to the context before it{copies}");
         return Err(Problem { hint: Some(hint), ..problem }.into());
     }
     copies.first().ok_or_else(|| {

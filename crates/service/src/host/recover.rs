@@ -101,7 +101,7 @@ impl Host {
             TranscriptState::Intact | TranscriptState::Lossy(_) => {
                 engine.lost_state(session, &scratch, &judged_by)?
             }
-            TranscriptState::Gone | TranscriptState::Damaged(_) => None,
+            TranscriptState::Gone | TranscriptState::Damaged(_) | TranscriptState::Shortened(_) => None,
         };
         if let Some(lost) = lost {
             checked = engine.recovered_at((session, lost.ctx), &scratch, false, &judged_by)?;
@@ -109,8 +109,8 @@ impl Host {
         }
         let target = match &state {
             TranscriptState::Gone => path.to_owned(),
-            TranscriptState::Damaged(_) if request.replace => path.to_owned(),
-            TranscriptState::Damaged(_) => {
+            TranscriptState::Damaged(_) | TranscriptState::Shortened(_) if request.replace => path.to_owned(),
+            TranscriptState::Damaged(_) | TranscriptState::Shortened(_) => {
                 let (target, is_there) = name_beside(path, &checked.file.path())?;
                 if is_there && !request.with_secrets {
                     let damage = state.why().map(str::to_owned);
@@ -122,8 +122,8 @@ impl Host {
             TranscriptState::Lossy(why) => return Err(nothing_better(session, path, why)),
         };
         let what = match (&state, request.replace) {
-            (TranscriptState::Damaged(_), true) => "replaced",
-            (TranscriptState::Damaged(_), false) => "beside",
+            (TranscriptState::Damaged(_) | TranscriptState::Shortened(_), true) => "replaced",
+            (TranscriptState::Damaged(_) | TranscriptState::Shortened(_), false) => "beside",
             _ => "written",
         };
         let damage = state.why().map(str::to_owned);

@@ -85,7 +85,12 @@ pub(super) fn last_of(path: &str) -> Option<&str> {
 pub(super) fn is_home(folder: &str) -> bool {
     let parts: Vec<&str> = folder.split(['/', '\\']).filter(|part| !part.is_empty()).collect();
     let is_drive = matches!(folder.get(1..3), Some(":\\" | ":/"));
-    let names = parts.get(usize::from(is_drive)..).unwrap_or_default();
+    let names = match parts.as_slice() {
+        // Where some systems keep the folder of all home directories, and WSL the drives of Windows.
+        ["export" | "usr" | "var", rest @ ..] if rest.first() == Some(&"home") => rest,
+        ["mnt", drive, rest @ ..] if drive.len() == 1 => rest,
+        names => names.get(usize::from(is_drive)..).unwrap_or_default(),
+    };
     matches!(names, [] | ["root" | "home" | "Users"] | ["home" | "Users", _])
 }
 

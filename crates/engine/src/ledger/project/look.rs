@@ -34,7 +34,8 @@ const LINE_BYTES_MAX: u64 = 8 * 1024;
 const GIT_BYTES_MAX: u64 = 1024;
 
 /// Files that git opens whatever it is asked.
-const GIT_FILES: [&str; 8] = [
+const GIT_FILES: [&str; 9] = [
+    "commondir",
     "config",
     "config.worktree",
     "HEAD",

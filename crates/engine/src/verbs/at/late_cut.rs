@@ -66,7 +66,7 @@ impl Engine {
         let Some(commit) = context.chain.commits().get(cut_at.0) else { return Ok(None) };
         let native = read_whole(self, commit.core.native_artifact())?;
         let (commit, entry, shape) = (commit.clone(), found.entry.clone(), found.shape);
-        let cut = Found { commit, native, entry, shape, before: 0, is_last: false };
+        let cut = Found { commit, native, entry, shape, before: 0, is_first: false, is_last: false };
         Ok(Some((cut, Cut { keep: cut_at.1, late: lines })))
     }
 

@@ -4,14 +4,14 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use stemmata_model::{Closure, Commit, CommitId, CommitType, Timestamp};
 use stemmata_store::maintain::forget::Forget;
 use stemmata_store::{Placement, ResolveScope, Session};
 
 use super::record::keyed;
-use crate::capture::kept::is_session_there;
+use crate::capture::kept::{is_session_kept, is_session_there};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 
@@ -32,6 +32,13 @@ pub enum CopyFile {
     Changed,
     /// It was handed to the client, which keeps it where only the client deletes it.
     TakenIn,
+}
+
+/// Returns the file that was written for a copy's client to take in, where the client keeps sessions in a storage of its own.
+pub fn handed_over(copy: &Session) -> Option<PathBuf> {
+    let path = Path::new(&copy.key.path);
+    let home = path.parent()?.parent().filter(|_| is_session_kept(path))?;
+    Some(home.join("stemmata").join(format!("{}.json", copy.session)))
 }
 
 impl Engine {
@@ -62,7 +69,7 @@ impl Engine {
         let path = Path::new(&copy.key.path);
         let file = match File::open(path) {
             Ok(file) if path.is_file() => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 // A session within a database, or a file that its client has packed since.
                 return Ok(if is_session_there(path) { CopyFile::TakenIn } else { CopyFile::Gone });
             }

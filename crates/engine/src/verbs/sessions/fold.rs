@@ -2,7 +2,7 @@
 //!
 //! Read once for a listing, and in proportion to the copies that there are, not to the sessions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use stemmata_model::{Closure, Commit, CommitId};
 use stemmata_store::{Link, LinkKind, Session, SessionKey, SessionOrigin};
@@ -17,8 +17,8 @@ const COPIES_MAX: usize = 10_000;
 /// Commits beside the beginning of one that are looked at for the one that has it whole.
 const SIBLINGS_MAX: usize = 256;
 
-/// Translations of translations that are followed to the session that they began with.
-const TRANSLATIONS_MAX: usize = 16;
+/// Commits that no session has, such as translations and compactions of ours, that are followed to one that a session has.
+const MADE_MAX: usize = 16;
 
 /// What is folded, and where.
 #[derive(Debug, Default)]
@@ -89,11 +89,29 @@ impl Engine {
         }
     }
 
-    /// Returns the session that placed copies of a commit have their words from. Where the commit is a translation, that is the one
-    /// that it was made from; where it is the beginning of a commit, the one that has it whole.
+    /// Returns the placed copies that nobody went on with of sessions, which are not among these themselves.
+    pub(crate) fn copies_placed_of(&self, sessions: &[Session]) -> Result<Vec<Session>> {
+        if sessions.is_empty() {
+            return Ok(Vec::new());
+        }
+        let keys: HashSet<&SessionKey> = sessions.iter().map(|session| &session.key).collect();
+        let mut copies = self.store.unused_sessions(COPIES_MAX)?;
+        copies.retain(|copy| !keys.contains(&copy.key));
+        let mut of_these = Vec::new();
+        for copy in copies {
+            let SessionOrigin::Placed(from) = copy.origin else { continue };
+            if self.original_of(from)?.is_some_and(|origin| keys.contains(&origin.key)) {
+                of_these.push(copy);
+            }
+        }
+        Ok(of_these)
+    }
+
+    /// Returns the session that placed copies of a commit have their words from. Where no session has the commit, because we made it,
+    /// that is the one of the nearest commit before it; where it is the beginning of a commit, the one that has it whole.
     fn original_of(&self, from: CommitId) -> Result<Option<Session>> {
         let mut walk = Walk::new(self.store.as_ref(), Some(from));
-        for _ in 0..TRANSLATIONS_MAX {
+        for _ in 0..MADE_MAX {
             let Some(commit) = walk.next()? else { return Ok(None) };
             let mut beside = vec![commit.id];
             if commit.closure == Closure::Covered {
@@ -103,9 +121,6 @@ impl Engine {
                 if let Some(session) = self.first_session(id)?.filter(|session| !session.is_unused()) {
                     return Ok(Some(session));
                 }
-            }
-            if !self.is_translation(&commit)? {
-                return Ok(None);
             }
         }
         Ok(None)

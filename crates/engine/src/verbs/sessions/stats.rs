@@ -13,7 +13,6 @@ use stemmata_store::{Session, StoreErrorKind};
 use super::SessionOnly;
 use super::fold::Folds;
 use crate::calibration::plain_name;
-use crate::chain::path::own_entries;
 use crate::chain::segments::read_whole;
 use crate::efforts::{Efforts, Part};
 use crate::engine::Engine;
@@ -207,7 +206,7 @@ impl Engine {
                 continue;
             };
             let bytes = read_whole(self, commit.core.native_artifact())?;
-            own_entries(&commit, &bytes)?.iter().for_each(|entry| fold.add(entry));
+            self.own_entries(&commit, &bytes)?.iter().for_each(|entry| fold.add(entry));
         }
         Ok(fold.finish())
     }

@@ -10,7 +10,7 @@ use stemmata_model::{Closure, CommitId, Entry, EntryId, EntryKind};
 use stemmata_prompt::story::{Frame, SessionTurn, is_main, outlines, prompt_text, sidechain_of};
 
 use super::Tree;
-use crate::chain::path::{PathCommit, own_entries};
+use crate::chain::path::PathCommit;
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -121,7 +121,7 @@ impl Engine {
             if !turns.contains_key(&id) && node.commit.closure != Closure::Forgotten {
                 let mut number = before;
                 let bytes = read_whole(self, node.commit.core.native_artifact())?;
-                if let Ok(entries) = own_entries(&node.commit, &bytes) {
+                if let Ok(entries) = self.own_entries(&node.commit, &bytes) {
                     turns.insert(
                         id,
                         numbered(id, &entries, (&[], Frame { main: main.as_deref(), root }), &mut number),
