@@ -91,6 +91,12 @@ impl<'a> Named<'a> {
         })
     }
 
+    /// Tells whether nothing but marks stands behind it in its line.
+    fn is_last(self) -> bool {
+        let rest = self.rest(self.whole.end);
+        rest.len() == lines::marks(rest, lines::MARKS)
+    }
+
     fn name(self) -> &'a [u8] {
         self.text.get(self.whole.start..self.whole.end).unwrap_or_default()
     }
@@ -121,12 +127,13 @@ impl<'r> Assignments<'r> {
         self.in_sentence(of, &mut beside.found);
     }
 
-    /// Tells whether the value of the name around `hit` may stand in lines that follow.
+    /// Tells whether the value of the name around `hit` may stand in lines that follow, where lines behind are known, too.
     pub(crate) fn opens(self, text: &[u8], hit: Hit, name: &Name) -> bool {
         let Some(of) = self.named(text, hit, name) else { return false };
         let ends = |of: Named<'_>, at| Lead::of(of.rest(at)).opens(of.rest(at));
-        let is_last = of.rest(of.whole.end + lines::marks(of.rest(of.whole.end), lines::MARKS)).is_empty();
-        Signed::of(of).map_or(is_last && begins_line(of.before()), |signed| ends(signed.of, signed.at))
+        // The next line may begin with a sign.
+        let waits = || of.is_last() && of.lines_behind().next().is_none() && begins_line(of.before());
+        Signed::of(of).map_or_else(waits, |signed| !signed.is_usual || ends(signed.of, signed.at))
             || !of.is_plural
                 && (flag_end(of).is_some()
                     || may_be_paired(text, of.whole)
@@ -374,8 +381,7 @@ impl Signed<'_> {
         if let Some(at) = tag_end(of) {
             return Some(Signed { of, form: Form::Told, at, is_usual: false });
         }
-        let is_last = of.rest(of.whole.end + lines::marks(of.rest(of.whole.end), b"\"'`")).is_empty();
-        let next = of.lines_behind().next().filter(|_| is_last)?;
+        let next = of.lines_behind().next().filter(|_| of.is_last())?;
         let at = begin_of_value(of, next).at;
         let is_sign = matches!(of.text.get(at..next.end)?, [b'=' | b':', b' ' | b'\t', ..]);
         let form = if of.before().ends_with(b"? ") { Form::Colon } else { Form::Drawn };

@@ -46,7 +46,7 @@ impl Contexts {
 }
 
 impl Context {
-    fn edits(&self, scrubber: &Scrubber, piece: &Piece) -> Result<Vec<Edit>, RuleFailure> {
+    fn edits(&mut self, scrubber: &Scrubber, piece: &Piece) -> Result<Vec<Edit>, RuleFailure> {
         if self.lines.is_empty() || !scrubber.looks_beside() || piece.text.len() > CONTEXT_BYTES_MAX {
             return Ok(Vec::new());
         }
@@ -57,6 +57,11 @@ impl Context {
         }
         let at = text.len();
         text.extend_from_slice(&piece.text);
+        // Many lines end with a name, and few go on with its sign.
+        if self.lines.len() == 1 && !scrubber.opens(&[&text[..], b"\n"].concat()) {
+            self.lines.clear();
+            return Ok(Vec::new());
+        }
         let found = scrubber.edits_beside(&text)?;
         let own = found.into_iter().filter(|edit| edit.start >= at && matches!(edit.what, What::Secret(_)));
         Ok(own

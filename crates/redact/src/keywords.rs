@@ -198,19 +198,17 @@ fn spellings(word: &str) -> Vec<String> {
     all
 }
 
-/// How a text spells a name of several words: `API key`.
+/// How a text spells a name of several words: `API key`, `Access key`.
 fn spoken(word: &str) -> Vec<String> {
     let Some((first, rest)) = word.split_once('_').filter(|(first, _)| !first.is_empty()) else {
         return Vec::new();
     };
     let rest = rest.replace('_', " ");
-    let capitalised: Vec<String> = rest.split(' ').map(capitalise).collect();
-    let firsts = [first.to_owned(), capitalise(first), first.to_uppercase()];
-    let rests = [rest.clone(), capitalised.join(" "), rest.to_uppercase()];
-    let mut all: Vec<String> =
-        firsts.iter().flat_map(|first| rests.iter().map(move |rest| format!("{first} {rest}"))).collect();
-    all.sort();
-    all.dedup();
+    let capitalised = rest.split(' ').map(capitalise).collect::<Vec<_>>().join(" ");
+    let (upper, title) = (first.to_uppercase(), capitalise(first));
+    let mut all = vec![format!("{first} {rest}"), format!("{upper} {}", rest.to_uppercase())];
+    let titles = [title, upper].into_iter().take(if first.len() > 3 { 1 } else { 2 });
+    all.extend(titles.flat_map(|title| [format!("{title} {rest}"), format!("{title} {capitalised}")]));
     all
 }
 
