@@ -132,7 +132,8 @@ impl<'r> Assignments<'r> {
         let Some(of) = self.named(text, hit, name) else { return false };
         let ends = |of: Named<'_>, at| Lead::of(of.rest(at)).opens(of.rest(at));
         // The next line may begin with a sign.
-        let waits = || of.is_last() && of.lines_behind().next().is_none() && begins_line(of.before());
+        let begins = || begins_line(of.before()) || of.before().ends_with(b"? ");
+        let waits = || of.is_last() && of.lines_behind().next().is_none() && begins();
         Signed::of(of).map_or_else(waits, |signed| !signed.is_usual || ends(signed.of, signed.at))
             || !of.is_plural
                 && (flag_end(of).is_some()
@@ -141,9 +142,9 @@ impl<'r> Assignments<'r> {
                     || sentence::value_start(of).is_some_and(|told| ends(of, told.at)))
     }
 
-    /// Tells whether a name heads a table of which the next line is a row.
+    /// Tells whether a name heads a table of which the last line is a row.
     pub(crate) fn is_row(self, text: &[u8], hit: Hit, name: &Name) -> bool {
-        self.named(text, hit, name).is_some_and(table::heads_row)
+        self.named(text, hit, name).is_some_and(|of| Signed::of(of).is_none() && table::heads_row(of))
     }
 
     /// Tells whether a value may stand beside a name in a raw text. Errs on the side of yes.

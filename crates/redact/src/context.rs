@@ -84,10 +84,11 @@ impl Context {
         let bytes = |lines: &[(Vec<u8>, bool)]| lines.iter().map(|(line, _)| line.len() + 1).sum::<usize>();
         while self.lines.len() > LINES_MAX || bytes(&self.lines) > CONTEXT_BYTES_MAX {
             // The head of a table says what all its rows are.
-            let row = self.lines.first().zip(self.lines.last());
-            let is_row =
-                row.is_some_and(|(head, row)| scrubber.is_row(&[&head.0[..], b"\n", &row.0].concat()));
-            if is_row && self.lines.len() > 2 {
+            let is_row = match self.lines.as_slice() {
+                [(head, _), (next, _), .., (row, _)] => scrubber.is_row(&[&head[..], next, row].join(&b'\n')),
+                _ => false,
+            };
+            if is_row {
                 self.lines.remove(1);
                 continue;
             }

@@ -272,7 +272,7 @@ impl Scanner {
         })
     }
 
-    /// Tells whether the second of two lines is a row of a table that the first one heads.
+    /// Tells whether the last of three lines is a row of a table that the first one heads.
     pub(crate) fn is_row(&self, lines: &[u8]) -> bool {
         let uncoloured = View::without_colours(lines);
         let lines = uncoloured.as_ref().map_or(lines, |view| view.text.as_slice());

@@ -86,9 +86,9 @@ impl Assignments<'_> {
     }
 }
 
-/// Tells whether the line behind the name's is a row of a table that this one heads.
+/// Tells whether the last of several lines behind the name's is a row of a table that this one heads.
 pub(super) fn heads_row(of: Named<'_>) -> bool {
-    let row = Row::of(of).filter(|row| row.is_head(of)).zip(of.lines_behind().next());
+    let row = Row::of(of).filter(|row| row.is_head(of)).zip(of.lines_behind().skip(1).last());
     row.is_some_and(|(row, line)| !matches!(row.cell_below(of, line), Below::Other))
 }
 

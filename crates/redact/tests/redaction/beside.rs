@@ -256,11 +256,22 @@ fn whole(text: &str) -> String {
 
 /// The same text as a command prints it, each line with its time.
 fn streamed(text: &str) -> String {
+    streamed_by(text, &[1])
+}
+
+/// The same, with so many lines in each event.
+fn streamed_by(text: &str, counts: &[usize]) -> String {
     let mut scrubber = LineScrubber::new(Scrubber::builtin());
-    let mut given = Vec::new();
-    for line in text.lines() {
-        let line = format!("{}\n", json!({"t":"2026-01-01T00:00:00Z","fd":"stdout","line":line}));
-        given.extend(scrubber.push(line.as_bytes()).unwrap().into_iter().map(|line| line.bytes.into_owned()));
+    let (mut given, mut lines) = (Vec::new(), text.lines());
+    for count in counts.iter().cycle() {
+        let event: Vec<&str> = lines.by_ref().take(*count).collect();
+        if event.is_empty() {
+            break;
+        }
+        let event =
+            format!("{}\n", json!({"t":"2026-01-01T00:00:00Z","fd":"stdout","line":event.join("\n")}));
+        given
+            .extend(scrubber.push(event.as_bytes()).unwrap().into_iter().map(|line| line.bytes.into_owned()));
     }
     given.extend(scrubber.finish().unwrap().into_iter().map(|line| line.bytes.into_owned()));
     let line =
@@ -334,6 +345,26 @@ proptest! {
         }
         let text = lines.iter().map(|line| format!("{prefix}{line}")).collect::<Vec<_>>().join("\n");
         prop_assert_eq!(streamed(&text), whole(&text));
+    }
+
+    /// Forms one right behind the other, with what is no secret between them: each event says what its lines become whole.
+    #[test]
+    fn events_say_what_their_lines_become_whole(
+        forms in prop::collection::vec(
+            prop_oneof![
+                3 => (prop::sample::select(BESIDE), 0..5_u64).prop_map(|((_, form), seed)| plant(form, seed).text()),
+                2 => prop::sample::select(BESIDE_STAYS).prop_map(str::to_owned),
+                1 => "[a-z:=|-]{0,9}( {1,3}[a-zA-Z0-9:=]{1,9}){0,3}",
+            ],
+            1..5,
+        ),
+        counts in prop::collection::vec(1..4_usize, 1..4),
+    ) {
+        // As many lines as a stream keeps.
+        let text = forms.join("\n").replace('\r', "");
+        let text = text.lines().take(16).collect::<Vec<_>>().join("\n");
+        prop_assert_eq!(streamed_by(&text, &counts), whole(&text), "{:?}", text);
+        prop_assert_eq!(whole(&whole(&text)), whole(&text));
     }
 
     /// Whatever the rules before replace, these do.
