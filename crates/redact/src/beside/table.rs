@@ -21,7 +21,9 @@ const HEAD_BYTES_MAX: usize = 40;
 /// Words of one that heads an aligned column.
 const HEAD_WORDS_MAX: usize = 3;
 /// Bytes of rows that are read at most, for each byte of a text: each of many names may head a column of its own.
-const READ_PER_BYTE: usize = 64;
+const READ_PER_BYTE: usize = 16;
+/// The same, beside that.
+const READ_MIN: usize = 64 * 1024;
 
 /// A row in which a cell holds nothing but a name, or ends with it.
 struct Row {
@@ -72,7 +74,7 @@ impl Assignments<'_> {
         }
         for line in of.lines_behind() {
             beside.columns.bytes += line.end - line.start;
-            if beside.columns.bytes > of.text.len().saturating_mul(READ_PER_BYTE) {
+            if beside.columns.bytes > of.text.len().saturating_mul(READ_PER_BYTE).saturating_add(READ_MIN) {
                 break;
             }
             match row.cell_below(of, line) {
@@ -244,7 +246,7 @@ fn aligned(text: &[u8], line: Line) -> Option<Vec<(usize, usize)>> {
     while at < line.end {
         let rest = text.get(at..line.end)?;
         let blank = rest.iter().take_while(|byte| **byte == b' ').count();
-        let len = memchr::memmem::find(rest.get(blank..)?, BLANKS).unwrap_or(rest.len() - blank);
+        let len = rest.get(blank..)?.windows(2).position(|pair| pair == BLANKS).unwrap_or(rest.len() - blank);
         let cell = rest.get(blank..blank + len)?.trim_ascii_end();
         if !cell.is_empty() {
             cells.push((at + blank, at + blank + cell.len()));
