@@ -7,7 +7,7 @@ mod lines;
 mod sentence;
 mod table;
 
-use self::lines::{Line, begin_of_value, lines_behind};
+use self::lines::{Begin, Lead, Line, Raw, begin_of_value, lines_behind};
 use crate::assignment::pairs::may_be_paired;
 use crate::assignment::{Assignments, Hit, Whole, has_escape, is_bare_word};
 use crate::rules::{Name, ValueTest};
@@ -40,6 +40,33 @@ struct Named<'a> {
     line: Line,
     /// The quote of the string in which the line begins.
     quote: Option<u8>,
+    /// `passwords`: a list may follow, and nothing else.
+    is_plural: bool,
+}
+
+/// How sure it is that a name has its value somewhere, and so what the value must look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Behind an option.
+    Flag,
+    /// Behind `:`, as YAML and people write it.
+    Colon,
+    /// In a list, between tags or three quotes.
+    Told,
+    /// Behind `=`, as code has it, too.
+    Drawn,
+}
+
+/// What assigns something to a name.
+#[derive(Debug, Clone, Copy)]
+struct Signed<'a> {
+    /// The name; its line ends with that of the sign.
+    of: Named<'a>,
+    form: Form,
+    /// Where the sign ends.
+    at: usize,
+    /// Whether it stands in the name's line and is none of a tag.
+    is_usual: bool,
 }
 
 impl<'a> Named<'a> {
@@ -64,6 +91,12 @@ impl<'a> Named<'a> {
         })
     }
 
+    /// Tells whether nothing but marks stands behind it in its line.
+    fn is_last(self) -> bool {
+        let rest = self.rest(self.whole.end);
+        rest.len() == lines::marks(rest, lines::MARKS)
+    }
+
     fn name(self) -> &'a [u8] {
         self.text.get(self.whole.start..self.whole.end).unwrap_or_default()
     }
@@ -73,49 +106,66 @@ impl<'r> Assignments<'r> {
     /// Finds the values that stand beside the name around `hit`, where nothing is assigned to it.
     pub(crate) fn beside<'a>(self, text: &'a [u8], hit: Hit, name: &'a Name, beside: &mut Beside<'a>) {
         let Some(of) = self.named(text, hit, name) else { return };
-        if let Some(at) = sign_end(of) {
-            return self.behind_sign(of, at, &mut beside.found);
+        if let Some(signed) = Signed::of(of) {
+            return self.behind_sign(signed, &mut beside.found);
+        }
+        if of.is_plural {
+            return;
+        }
+        if let Some(place) = self.paired_before(text, of.whole, name) {
+            return beside.found.push(place);
         }
         if self.in_table(of, beside) {
             return;
         }
-        let flag = flag_end(of).and_then(|at| self.on_next_line(of, at));
-        let place = flag.or_else(|| self.set(of)).or_else(|| self.in_sentence(of));
-        beside.found.extend(place);
+        if let Some(at) = flag_end(of) {
+            return self.on_next_line(of, (at, Form::Flag), &mut beside.found);
+        }
+        if let Some(place) = self.set(of) {
+            return beside.found.push(place);
+        }
+        self.in_sentence(of, &mut beside.found);
     }
 
-    /// Tells whether the value of the name around `hit` may stand in lines that follow.
+    /// Tells whether the value of the name around `hit` may stand in lines that follow, where lines behind are known, too.
     pub(crate) fn opens(self, text: &[u8], hit: Hit, name: &Name) -> bool {
         let Some(of) = self.named(text, hit, name) else { return false };
-        let ends = |at: usize| matches!(of.rest(at).trim_ascii(), b"" | b"\\");
-        let behind_sign = sign_end(of).is_some_and(|at| ends(at) || is_block(of.rest(at)));
-        behind_sign
-            || flag_end(of).is_some_and(ends)
-            || may_be_paired(text, of.whole)
-            || table::heads_table(of)
-            || sentence::value_start(of).is_some_and(|told| ends(told.at))
+        let ends = |of: Named<'_>, at| Lead::of(of.rest(at)).opens(of.rest(at));
+        // The next line may begin with a sign.
+        let begins = || begins_line(of.before()) || of.before().ends_with(b"? ");
+        let waits = || of.is_last() && of.lines_behind().next().is_none() && begins();
+        Signed::of(of).map_or_else(waits, |signed| !signed.is_usual || ends(signed.of, signed.at))
+            || !of.is_plural
+                && (flag_end(of).is_some()
+                    || may_be_paired(text, of.whole)
+                    || table::heads_table(of)
+                    || sentence::value_start(of).is_some_and(|told| ends(of, told.at)))
     }
 
-    /// Tells whether a name heads a table of which the next line is a row.
+    /// Tells whether a name heads a table of which the last line is a row.
     pub(crate) fn is_row(self, text: &[u8], hit: Hit, name: &Name) -> bool {
-        self.named(text, hit, name).is_some_and(table::heads_row)
+        self.named(text, hit, name).is_some_and(|of| Signed::of(of).is_none() && table::heads_row(of))
     }
 
     /// Tells whether a value may stand beside a name in a raw text. Errs on the side of yes.
     pub(crate) fn may_stand_beside(self, raw: &[u8], hit: Hit, name: &Name) -> bool {
-        let Some(whole) = self.whole_name(raw, hit) else { return false };
+        let Some((whole, is_plural)) = self.whole_or_plural(raw, hit) else { return false };
         let before = raw.get(..whole.start).unwrap_or_default();
         if is_bare_word(whole.end - whole.start, name)
             || (self.is_other(raw, hit, whole, name) && !before.ends_with(b"\\"))
         {
             return false;
         }
-        let name = raw.get(whole.start..whole.end).unwrap_or_default();
-        lines::may_hold_value(before, name, raw.get(whole.end..).unwrap_or_default())
+        let raw = Raw {
+            before,
+            name: raw.get(whole.start..whole.end).unwrap_or_default(),
+            after: raw.get(whole.end..).unwrap_or_default(),
+        };
+        if is_plural { raw.may_hold_list() } else { raw.may_hold_value(name.spec.said) }
     }
 
     fn named<'a>(self, text: &'a [u8], hit: Hit, name: &'a Name) -> Option<Named<'a>> {
-        let whole = self.whole_name(text, hit)?;
+        let (whole, is_plural) = self.whole_or_plural(text, hit)?;
         let is_none = self.is_other(text, hit, whole, name) || is_bare_word(whole.end - whole.start, name);
         let line = Line::around(text, whole)?;
         let before = text.get(line.start..whole.start)?;
@@ -124,54 +174,123 @@ impl<'r> Assignments<'r> {
             .filter(|rest| !rest.is_empty() || before.last() != text.get(whole.end));
         let start = whole.start - string.map_or(before.len(), <[u8]>::len);
         let quote = string.and_then(|_| text.get(..start)?.last().copied());
-        (!is_none).then_some(Named { text, whole, name, line: Line { start, ..line }, quote })
+        (!is_none).then_some(Named { text, whole, name, line: Line { start, ..line }, quote, is_plural })
     }
 
-    fn behind_sign(self, of: Named<'_>, at: usize, found: &mut Vec<(usize, usize)>) {
+    /// Returns the name around `hit`, or that of a list in YAML, and whether it is one.
+    fn whole_or_plural(self, text: &[u8], hit: Hit) -> Option<(Whole, bool)> {
+        if let Some(whole) = self.whole_name(text, hit) {
+            return Some((whole, false));
+        }
+        let is_plural = matches!(text.get(hit.end..)?, [b's' | b'S', b':', ..]);
+        let plural = is_plural.then(|| self.whole_name(text, Hit { end: hit.end + 1, ..hit })).flatten();
+        plural.map(|whole| (whole, true))
+    }
+
+    fn behind_sign(self, Signed { of, form, at, is_usual }: Signed<'_>, found: &mut Vec<(usize, usize)>) {
         let rest = of.rest(at);
-        if matches!(rest.trim_ascii(), b"" | b"\\") {
-            found.extend(self.on_next_line(of, at));
-        } else if is_block(rest) {
+        let lead = Lead::of(rest);
+        if lead.len == rest.len() {
+            let form = if lead.has_quotes { Form::Told } else { form };
+            self.on_next_line(of, (at, form), found);
+        } else if of.is_plural {
+            // Nothing but a list.
+        } else if lead.is_block {
             self.in_block(of, found);
         } else if of.rest(of.whole.end).get(..at - of.whole.end).is_some_and(|sign| sign.contains(&b'*')) {
             // `**Password:** hunter2`
             found.extend(self.told(of, at));
+        } else if lead.has_mark
+            || (!is_usual && (form != Form::Told || memchr::memmem::find(rest, b"</").is_some()))
+        {
+            let begin = Begin { at: at + lead.len, is_deeper: true };
+            // The string around it may end in the line, too.
+            let len = of.quote.and_then(|quote| lines::end_of_string(rest.get(lead.len..)?, quote));
+            let end = len.map_or(of.line.end, |len| begin.at + len);
+            found.extend(self.alone(of, (begin, end), form));
         }
     }
 
-    /// Reads the value that has a line of its own behind the name's.
-    fn on_next_line(self, of: Named<'_>, at: usize) -> Option<(usize, usize)> {
-        let mut lines = of.lines_behind().take(LINES_BETWEEN_MAX + 1);
-        let (line, begin) = lines.find_map(|line| {
+    /// Reads the value that has a line of its own behind the name's, or a list of them.
+    fn on_next_line(self, of: Named<'_>, (at, form): (usize, Form), found: &mut Vec<(usize, usize)>) {
+        let (mut is_behind_comment, mut lines) = (false, of.lines_behind());
+        for _ in 0..=LINES_BETWEEN_MAX {
+            let Some(line) = lines.next() else { return };
             let begin = begin_of_value(of, line);
-            let rest = of.text.get(begin.at..line.end)?;
-            (!rest.is_empty() && !rest.starts_with(b"```")).then_some((line, begin))
-        })?;
-        if let Some((start, end)) = quoted_text(of.text, begin.at) {
-            return self.counts(of, (start, end), Values::is_said).filter(|_| end <= line.end);
+            let rest = of.text.get(begin.at..line.end).unwrap_or_default();
+            let lead = Lead::of(rest);
+            if rest.starts_with(b"- ") {
+                return self.in_list(of, &begin, found);
+            }
+            if lead.len < rest.len() && !rest.starts_with(b"```") {
+                let is_none = of.is_plural || (is_behind_comment && !begin.is_deeper);
+                let is_deeper = begin.is_deeper || of.rest(at).ends_with(b"\\");
+                let begin = Begin { at: begin.at + lead.len, is_deeper };
+                return found.extend(self.alone(of, (begin, line.end), form).filter(|_| !is_none));
+            }
+            is_behind_comment |= rest.starts_with(b"#");
         }
-        // `PASSWORD=` with nothing behind it sets nothing.
-        let sign = of.text.get(of.whole.end..at)?;
-        if sign.contains(&b'=') {
-            return None;
+    }
+
+    /// Reads the items of a list, the first of which begins there.
+    fn in_list(self, of: Named<'_>, first: &Begin, found: &mut Vec<(usize, usize)>) {
+        let mut column = None;
+        for line in of.lines_behind().take(LINES_MAX) {
+            let begin = begin_of_value(of, line);
+            let rest = of.text.get(begin.at..line.end).unwrap_or_default();
+            if Lead::of(rest).len == rest.len() {
+                continue;
+            }
+            let (own, mark) = (begin.at - line.start, lines::marks(rest, b"-"));
+            if *column.get_or_insert(own) != own || !rest.starts_with(b"- ") {
+                return;
+            }
+            let begin = Begin { at: begin.at + mark, is_deeper: first.is_deeper };
+            found.extend(self.alone(of, (begin, line.end), Form::Told));
         }
-        let is_flag = !sign.contains(&b':');
-        let content = of.text.get(begin.at..line.end)?.trim_ascii_end();
+    }
+
+    /// Reads a value behind which its line has nothing else.
+    fn alone(self, of: Named<'_>, (begin, end): (Begin, usize), form: Form) -> Option<(usize, usize)> {
+        let is_flag = form == Form::Flag;
+        if let Some((start, last)) = quoted_text(of.text, begin.at) {
+            let is_list = of.is_plural || form == Form::Told;
+            let test = |values: Values<'r>, value: &[u8]| {
+                values.is_said(value) && (!is_list || values.is_told(value))
+            };
+            return self.counts(of, (start, last), test).filter(|_| last <= end);
+        }
+        let content = of.text.get(begin.at..end)?.trim_ascii_end();
         let word = content.iter().position(u8::is_ascii_whitespace).unwrap_or(content.len());
-        if word < content.len() && !is_flag {
+        if !is_flag && Lead::of(content.get(word..)?).len < content.len() - word {
             return None;
         }
-        let value = lines::without_marks(of.text, (begin.at, begin.at + word));
+        let word = content.get(..word)?;
+        let closing = [&b"</"[..], b"]]>", b"\"\"\"", b"'''"]
+            .iter()
+            .filter_map(|mark| memchr::memmem::find(word, mark))
+            .min();
+        let value = (begin.at, begin.at + closing.unwrap_or(word.len()));
         let test = |values: Values<'r>, value: &[u8]| {
-            let after = of.text.get(begin.at + word..).unwrap_or_default();
+            let after = of.text.get(begin.at + word.len()..).unwrap_or_default();
             let before = of.text.get(..of.whole.start).unwrap_or_default();
             let sign = if is_flag { Sign::Flag } else { Sign::Colon };
             let letters = value.iter().all(u8::is_ascii_alphabetic);
-            let is_set = values.is_said_bare(Bare { value, sign, before, after });
+            let is_set = || values.is_said_bare(Bare { value, sign, before, after });
             let has_place = is_flag || (begins_line(before) && (!letters || begin.is_deeper));
-            lines::is_word(value) && (values.is_told(value) || (is_set && has_place))
+            lines::is_word(value)
+                && match form {
+                    // `PASSWORD=` with nothing behind it sets nothing.
+                    Form::Drawn => values.passes(ValueTest::Random, value),
+                    Form::Told if of.is_plural => {
+                        values.is_told(value) && self.passes(of.name(), of.name, value)
+                    }
+                    Form::Told => values.is_told(value),
+                    Form::Flag | Form::Colon => values.is_told(value) || (has_place && is_set()),
+                }
         };
-        self.counts(of, value, test)
+        let place = self.counts(of, lines::without_marks(of.text, value), test);
+        place.filter(|_| form != Form::Drawn || begin.is_deeper)
     }
 
     /// Reads the lines of a block of YAML: those that stand deeper than the name.
@@ -253,6 +372,25 @@ impl<'r> Assignments<'r> {
     }
 }
 
+impl Signed<'_> {
+    fn of(of: Named<'_>) -> Option<Signed<'_>> {
+        if let Some(at) = sign_end(of) {
+            let is_colon = !of.text.get(of.whole.end..at)?.contains(&b'=');
+            let form = if is_colon { Form::Colon } else { Form::Drawn };
+            return Some(Signed { of, form, at, is_usual: true });
+        }
+        if let Some(at) = tag_end(of) {
+            return Some(Signed { of, form: Form::Told, at, is_usual: false });
+        }
+        let next = of.lines_behind().next().filter(|_| of.is_last())?;
+        let at = begin_of_value(of, next).at;
+        let is_sign = matches!(of.text.get(at..next.end)?, [b'=' | b':', b' ' | b'\t', ..]);
+        let form = if of.before().ends_with(b"? ") { Form::Colon } else { Form::Drawn };
+        let of = Named { line: Line { end: next.end, ..of.line }, ..of };
+        is_sign.then_some(Signed { of, form, at: at + 1, is_usual: false })
+    }
+}
+
 /// Returns where the sign after a name ends: `:`, `=`, `:=`, `=>`, between quotes and marks of emphasis.
 fn sign_end(of: Named<'_>) -> Option<usize> {
     let rest = of.rest(of.whole.end);
@@ -276,11 +414,16 @@ fn flag_end(of: Named<'_>) -> Option<usize> {
     (is_flag && of.rest(of.whole.end).trim_ascii() == b"\\").then_some(of.whole.end)
 }
 
-/// `|`, `>-`, `|2+`: the value is the block that follows.
-fn is_block(rest: &[u8]) -> bool {
-    let rest = rest.trim_ascii();
-    let word = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
-    let (head, comment) = rest.split_at(word);
-    matches!(head, [b'|' | b'>', marks @ ..] if marks.len() <= 2 && marks.iter().all(|byte| b"+-123456789".contains(byte)))
-        && (comment.is_empty() || comment.trim_ascii_start().starts_with(b"#"))
+/// Returns where the tag ends that a name opens, or of which it is the `name`; the tag begins its line.
+fn tag_end(of: Named<'_>) -> Option<usize> {
+    let before = of.before();
+    let space = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b':';
+    let len = before.iter().rev().take(MARKS_MAX).take_while(space).count();
+    let is_tag = before.get(..before.len() - len)?.ends_with(b"<");
+    if !is_tag && !may_be_paired(of.text, of.whole) {
+        return None;
+    }
+    let (from, len) = (memchr::memrchr(b'<', before)?, memchr::memchr2(b'>', b'<', of.rest(of.whole.end))?);
+    let rest = of.rest(of.whole.end + len);
+    (rest.starts_with(b">") && begins_line(before.get(..from)?)).then_some(of.whole.end + len + 1)
 }

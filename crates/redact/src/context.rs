@@ -46,7 +46,7 @@ impl Contexts {
 }
 
 impl Context {
-    fn edits(&self, scrubber: &Scrubber, piece: &Piece) -> Result<Vec<Edit>, RuleFailure> {
+    fn edits(&mut self, scrubber: &Scrubber, piece: &Piece) -> Result<Vec<Edit>, RuleFailure> {
         if self.lines.is_empty() || !scrubber.looks_beside() || piece.text.len() > CONTEXT_BYTES_MAX {
             return Ok(Vec::new());
         }
@@ -57,6 +57,11 @@ impl Context {
         }
         let at = text.len();
         text.extend_from_slice(&piece.text);
+        // Many lines end with a name, and few go on with its sign.
+        if self.lines.len() == 1 && !scrubber.opens(&[&text[..], b"\n"].concat()) {
+            self.lines.clear();
+            return Ok(Vec::new());
+        }
         let found = scrubber.edits_beside(&text)?;
         let own = found.into_iter().filter(|edit| edit.start >= at && matches!(edit.what, What::Secret(_)));
         Ok(own
@@ -79,10 +84,11 @@ impl Context {
         let bytes = |lines: &[(Vec<u8>, bool)]| lines.iter().map(|(line, _)| line.len() + 1).sum::<usize>();
         while self.lines.len() > LINES_MAX || bytes(&self.lines) > CONTEXT_BYTES_MAX {
             // The head of a table says what all its rows are.
-            let row = self.lines.first().zip(self.lines.last());
-            let is_row =
-                row.is_some_and(|(head, row)| scrubber.is_row(&[&head.0[..], b"\n", &row.0].concat()));
-            if is_row && self.lines.len() > 2 {
+            let is_row = match self.lines.as_slice() {
+                [(head, _), (next, _), .., (row, _)] => scrubber.is_row(&[&head[..], next, row].join(&b'\n')),
+                _ => false,
+            };
+            if is_row {
                 self.lines.remove(1);
                 continue;
             }

@@ -2,8 +2,13 @@
 //! Not a validator: what is no escape stays as it is, so that torn and foreign text can be looked at too.
 
 const ESC: u8 = 0x1b;
-/// Longest control sequence that is taken for one.
-const CONTROL_BYTES_MAX: usize = 24;
+/// Longest control sequence that is taken for one: two colours of three numbers each have 38 bytes.
+const CONTROL_BYTES_MAX: usize = 48;
+/// Longest link or title of a terminal.
+const COMMAND_BYTES_MAX: usize = 2048;
+
+/// Longest second half of a word that a colour cuts.
+const WORD_BYTES_MAX: usize = 256;
 
 /// One resolved escape.
 #[derive(Debug, Clone, Copy)]
@@ -67,6 +72,20 @@ impl View {
         (!view.units.is_empty()).then_some(view)
     }
 
+    /// Returns where in the source the word ends that something cuts that was taken out at `end`; `end` where none goes on there.
+    pub(crate) fn word_end(&self, end: usize) -> usize {
+        let unit = self.units.get(self.units.partition_point(|unit| unit.source_at < end));
+        let Some(unit) = unit.filter(|unit| unit.source_at == end && unit.len == 0) else { return end };
+        let is_word =
+            |byte: &&u8| byte.is_ascii_alphanumeric() || **byte >= 0x80 || b"_+/=~!#$%^&*-.".contains(byte);
+        let rest = self.text.get(unit.at..).unwrap_or_default();
+        let len = rest.iter().take(WORD_BYTES_MAX).take_while(is_word).count();
+        let word = rest.get(..len).unwrap_or_default();
+        let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte >= 0x80;
+        let len = word.iter().rposition(is_letter).map_or(0, |at| at + 1);
+        if word.first().is_some_and(is_letter) { self.source_end(unit.at + len) } else { end }
+    }
+
     /// Returns the source position where the text at `at` begins; an escape counts as a whole.
     pub(crate) fn source_start(&self, at: usize) -> usize {
         let known = self.units.partition_point(|unit| unit.at <= at);
@@ -111,7 +130,8 @@ pub(crate) fn raw_without_colours(raw: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Measures what follows the first byte of a control sequence: `[`, digits and signs, a letter; or `(` and the name of a set.
+/// Measures what follows the first byte of a control sequence: `[`, digits and signs, a letter; `(` and the name of a set; or `]`, a
+/// link or a title, and a bell or ESC `\`.
 fn control_len(body: &[u8]) -> Option<usize> {
     match body {
         [b'(', b'A'..=b'Z' | b'0'..=b'9', ..] => Some(2),
@@ -119,6 +139,15 @@ fn control_len(body: &[u8]) -> Option<usize> {
             let len =
                 rest.iter().take(CONTROL_BYTES_MAX).take_while(|byte| (b' '..=b'?').contains(byte)).count();
             rest.get(len).is_some_and(|byte| (b'@'..=b'~').contains(byte)).then_some(len + 2)
+        }
+        [b']', rest @ ..] => {
+            let window = rest.get(..COMMAND_BYTES_MAX).unwrap_or(rest);
+            let len = memchr::memchr3(0x07, ESC, b'\n', window)?;
+            match rest.get(len..)? {
+                [0x07, ..] => Some(len + 2),
+                [ESC, b'\\', ..] => Some(len + 3),
+                _ => None,
+            }
         }
         _ => None,
     }

@@ -29,10 +29,13 @@ pub(crate) enum Target {
 const PRINTABLE_ESCAPES: [&str; 7] = [r"\u0009", r"\u002", r"\u003", r"\u004", r"\u005", r"\u006", r"\u007"];
 
 /// How control sequences begin, as bytes and as they stand in a raw line.
-const COLOURS: [&str; 14] = [
-    r"\u001b[", r"\u001B[", "\x1b[0", "\x1b[1", "\x1b[2", "\x1b[3", "\x1b[4", "\x1b[5", "\x1b[6", "\x1b[7",
-    "\x1b[8", "\x1b[9", "\x1b[m", "\x1b[K",
+const COLOURS: [&str; 19] = [
+    r"\u001b[", r"\u001B[", r"\u001b(", r"\u001B(", "\x1b[0", "\x1b[1", "\x1b[2", "\x1b[3", "\x1b[4",
+    "\x1b[5", "\x1b[6", "\x1b[7", "\x1b[8", "\x1b[9", "\x1b[m", "\x1b[K", "\x1b[?", "\x1b(B", "\x1b(0",
 ];
+/// How links and titles of a terminal begin: seldom, and what ends them may be escaped.
+const COMMANDS: [&str; 9] =
+    [r"\u001b]", r"\u001B]", "\x1b]0", "\x1b]1", "\x1b]2", "\x1b]4", "\x1b]5", "\x1b]8", "\x1b]9"];
 
 /// Bytes of a keyword that the table knows; a rule set has no shorter ones.
 pub(crate) const KEYWORD_BYTES_MIN: usize = 3;
@@ -69,7 +72,10 @@ impl Keywords {
                 found.entry(keyword).or_default().push(Target::Rule(index));
             }
         }
-        let names: Vec<Vec<String>> = rules.names.iter().map(|name| spellings(&name.spec.word)).collect();
+        let spoken = |word| if rules.edition.looks_beside() { spoken(word) } else { Vec::new() };
+        let spellings_of = |word| [spellings(word), spoken(word)].concat();
+        let names: Vec<Vec<String>> =
+            rules.names.iter().map(|name| spellings_of(name.spec.word.as_str())).collect();
         for (index, spellings) in names.iter().enumerate() {
             for spelling in spellings {
                 found.entry(spelling).or_default().push(Target::Name(index));
@@ -83,8 +89,13 @@ impl Keywords {
         for escape in PRINTABLE_ESCAPES {
             found.entry(escape).or_default().push(Target::Escape);
         }
-        for colour in COLOURS.iter().filter(|_| rules.edition.looks_beside()) {
-            found.entry(colour).or_default().push(Target::Colour);
+        if rules.edition.looks_beside() {
+            for colour in COLOURS {
+                found.entry(colour).or_default().push(Target::Colour);
+            }
+            for command in COMMANDS {
+                found.entry(command).or_default().push(Target::Escape);
+            }
         }
         let mut by_hash: BTreeMap<u16, Vec<Keyword>> = BTreeMap::new();
         for (keyword, targets) in found {
@@ -184,6 +195,20 @@ fn spellings(word: &str) -> Vec<String> {
     }
     all.sort();
     all.dedup();
+    all
+}
+
+/// How a text spells a name of several words: `API key`, `Access key`.
+fn spoken(word: &str) -> Vec<String> {
+    let Some((first, rest)) = word.split_once('_').filter(|(first, _)| !first.is_empty()) else {
+        return Vec::new();
+    };
+    let rest = rest.replace('_', " ");
+    let capitalised = rest.split(' ').map(capitalise).collect::<Vec<_>>().join(" ");
+    let (upper, title) = (first.to_uppercase(), capitalise(first));
+    let mut all = vec![format!("{first} {rest}"), format!("{upper} {}", rest.to_uppercase())];
+    let titles = [title, upper].into_iter().take(if first.len() > 3 { 1 } else { 2 });
+    all.extend(titles.flat_map(|title| [format!("{title} {rest}"), format!("{title} {capitalised}")]));
     all
 }
 

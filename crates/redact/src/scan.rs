@@ -152,8 +152,12 @@ impl Scanner {
 
     /// Collects the findings of a text as it is, and as a terminal shows it.
     fn collect_shown(&self, text: &[u8], effort: &mut Effort, found: &mut Vec<Span>) {
+        let first = found.len();
         self.collect_plain(text, effort, found);
         let Some(view) = View::without_colours(text).filter(|_| self.looks_beside()) else { return };
+        for span in found.iter_mut().skip(first) {
+            *span = whole_characters(text, Span { end: view.word_end(span.end), ..*span });
+        }
         let first = found.len();
         self.collect_plain(&view.text, effort, found);
         for span in found.iter_mut().skip(first) {
@@ -205,7 +209,9 @@ impl Scanner {
                 Target::Name(index) => {
                     let (order, place) =
                         (self.rules.list.len() + index, self.assigned(text, hit, index, Certainty::Exact));
-                    if place.is_none() && self.looks_beside() {
+                    // What looks like a value may be a mark of YAML, and the value behind it.
+                    let is_mark = |(start, _)| matches!(text.get(start), Some(b'&' | b'!' | b'#'));
+                    if place.is_none_or(is_mark) && self.looks_beside() {
                         self.stands_beside(text, (hit, index), &mut beside, &mut spans);
                     }
                     (order, place)
@@ -266,7 +272,7 @@ impl Scanner {
         })
     }
 
-    /// Tells whether the second of two lines is a row of a table that the first one heads.
+    /// Tells whether the last of three lines is a row of a table that the first one heads.
     pub(crate) fn is_row(&self, lines: &[u8]) -> bool {
         let uncoloured = View::without_colours(lines);
         let lines = uncoloured.as_ref().map_or(lines, |view| view.text.as_slice());

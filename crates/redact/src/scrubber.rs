@@ -229,7 +229,7 @@ impl Scrubber {
         self.shared.scanner.opens(line)
     }
 
-    /// Tells whether the second of two lines is a row of a table that the first one heads.
+    /// Tells whether the last of three lines is a row of a table that the first one heads.
     pub(crate) fn is_row(&self, lines: &[u8]) -> bool {
         self.shared.scanner.is_row(lines)
     }

@@ -46,6 +46,30 @@ impl Assignments<'_> {
         let value = text.get(place.0..place.1)?;
         (name.spec.said || self.passes(text.get(whole.start..whole.end)?, name, value)).then_some(place)
     }
+
+    /// Finds the value of a name in a member before it: in the same item of YAML, or the same object.
+    pub(crate) fn paired_before(self, text: &[u8], whole: Whole, name: &Name) -> Option<(usize, usize)> {
+        name_key(text, path_start(text, whole.start))?;
+        end_of_name(text, whole, Certainty::Exact)?;
+        let first = whole.start.saturating_sub(BETWEEN_BYTES_MAX);
+        let begins = |at: &usize| match text.get(at.saturating_sub(1)..*at + 2) {
+            Some([_, b'{' | b'}', _] | [b' ' | b'\t' | b'\n' | b':' | b'"' | b'\'' | b'`', b'-', b' ']) => {
+                true
+            }
+            _ => *at == 0 && matches!(text, [b'{', ..] | [b'-', b' ', ..]),
+        };
+        let from = (first..whole.start).rev().find(begins)?;
+        let member = value_member(text, from + 1, None).filter(|member| member.end < whole.start)?;
+        let is_item = text.get(from) == Some(&b'-');
+        if is_item && !text.get(member.end..whole.start)?.contains(&b'\n') {
+            return None;
+        }
+        let at = sign(text, member, Certainty::Exact)?;
+        let looking = Looking { whole: member, name, certainty: Certainty::Exact };
+        let place = self.value_behind(text, at, looking).filter(|(_, end)| *end < whole.start)?;
+        let value = text.get(place.0..place.1)?;
+        (name.spec.said || self.passes(text.get(whole.start..whole.end)?, name, value)).then_some(place)
+    }
 }
 
 /// Tells whether another member of its object may hold the value of a name.
@@ -105,7 +129,7 @@ fn end_of_name(text: &[u8], whole: Whole, certainty: Certainty) -> Option<usize>
     match rest.get(escapes) {
         Some(b'"' | b'\'' | b'`') => Some(whole.end + escapes + 1),
         Some(b'n' | b'r' | b'u') if escapes > 0 && certainty == Certainty::Possible => Some(whole.end),
-        Some(b'\n' | b'\r' | 0x1b | b' ') if escapes == 0 => Some(whole.end),
+        None | Some(b'\n' | b'\r' | 0x1b | b' ') if escapes == 0 => Some(whole.end),
         _ => None,
     }
 }

@@ -8,6 +8,8 @@ use crate::assignment::Whole;
 const LINE_BYTES_MAX: usize = 2048;
 /// Bytes of a raw text behind a name in which something must look like the beginning of a value.
 const RAW_BYTES_MAX: usize = 96;
+/// Longest word that is looked at for digits.
+const WORD_BYTES_MAX: usize = 256;
 /// Marks of emphasis and quotes around a word of a text.
 pub(super) const MARKS: &[u8] = b"\"'`*";
 
@@ -73,6 +75,63 @@ pub(super) fn begin_of_value(of: Named<'_>, line: Line) -> Begin {
     Begin { at: line.start + prefix + indent, is_deeper: indent > of.before().len() - own }
 }
 
+/// What stands between a sign, or the beginning of a line, and a value.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Lead {
+    pub(super) len: usize,
+    /// `|`, `>-`, `|2+`: the value is the block that follows.
+    pub(super) is_block: bool,
+    /// A quote at the end of the line, or three: the value begins in the next one.
+    pub(super) has_quotes: bool,
+    /// A tag or an anchor of YAML, or what begins text in XML.
+    pub(super) has_mark: bool,
+}
+
+impl Lead {
+    pub(super) fn of(rest: &[u8]) -> Lead {
+        let mut lead = Lead::default();
+        for _ in 0..MARKS_MAX {
+            let blank = |byte: &&u8| matches!(byte, b' ' | b'\t');
+            lead.len += rest.iter().skip(lead.len).take_while(blank).count();
+            let left = rest.get(lead.len..).unwrap_or_default();
+            let (word, behind) =
+                left.split_at(left.iter().position(u8::is_ascii_whitespace).unwrap_or(left.len()));
+            let is_last = behind.trim_ascii().is_empty();
+            match word {
+                [] => {
+                    lead.len = rest.len();
+                    return lead;
+                }
+                // A word with `#` may be a value, where it does not stand behind a sign.
+                [b'#', ..] if lead.len > 0 || word.len() == 1 => lead.len = rest.len(),
+                b"\\" if is_last => lead.len = rest.len(),
+                b"\"\"\"" | b"\"\"\"\\" | b"'''" | b"`" if is_last => {
+                    (lead.len, lead.has_quotes) = (rest.len(), true);
+                }
+                [b'|' | b'>', marks @ ..] => {
+                    let are_marks =
+                        marks.len() <= 2 && marks.iter().all(|byte| b"+-123456789".contains(byte));
+                    lead.is_block = are_marks && (is_last || behind.trim_ascii_start().starts_with(b"#"));
+                    return lead;
+                }
+                [b'!', b'!', _, ..] | b"!unsafe" | [b'&', _, ..] => {
+                    (lead.len, lead.has_mark) = (lead.len + word.len(), true);
+                }
+                _ if word.starts_with(b"<![CDATA[") => {
+                    (lead.len, lead.has_mark) = (lead.len + 9, true);
+                }
+                _ => return lead,
+            }
+        }
+        lead
+    }
+
+    /// Tells whether the value stands in the lines that follow.
+    pub(super) fn opens(self, rest: &[u8]) -> bool {
+        self.is_block || self.len == rest.len()
+    }
+}
+
 /// Returns how many bytes at the beginning of two lines are the same prefix: numbers may differ, and `grep` writes `-` for `:` in
 /// lines beside a match. It ends behind no letter or digit.
 pub(super) fn common_prefix(own: &[u8], other: &[u8]) -> (usize, usize) {
@@ -130,45 +189,119 @@ pub(super) fn is_word(value: &[u8]) -> bool {
     letters > 2 && !is_prompt && !matches!(value.last(), Some(b':' | b';' | b'{' | b'?'))
 }
 
-/// Tells whether a value may stand beside a name, by the raw text before, in and behind it, where line breaks may be escaped.
-pub(super) fn may_hold_value(before: &[u8], name: &[u8], after: &[u8]) -> bool {
-    let skipped = |byte: &&u8| MARKS.contains(byte) || b" \t\\]".contains(byte);
-    let gap = after.iter().take(MARKS_MAX * 8).take_while(skipped).count();
-    let rest = after.get(gap..).unwrap_or_default();
-    let is_escaped = gap > 0 && after.get(gap - 1) == Some(&b'\\');
-    let breaks = |rest: &[u8], escaped: bool| match rest {
-        [] | [b'\n' | b'\r', ..] => true,
-        [b'n' | b'r' | b't' | b'u', ..] => escaped,
-        _ => false,
-    };
-    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+/// A name in a raw text, where line breaks may be escaped.
+pub(super) struct Raw<'a> {
+    pub(super) before: &'a [u8],
+    pub(super) name: &'a [u8],
+    pub(super) after: &'a [u8],
+}
+
+impl Raw<'_> {
+    /// Tells whether a value may stand beside the name.
+    pub(super) fn may_hold_value(&self, is_said: bool) -> bool {
+        let Raw { before, name, after } = *self;
+        let (rest, is_escaped, gap) = skip(after, b"\"'`* \t\\]");
+        let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+        match rest {
+            [b':' | b'=', rest @ ..] => {
+                let (value, is_escaped, between) = skip(rest, b" \t\\*=>|+-\"'`123456789");
+                begins_lead(value)
+                    || breaks(value, is_escaped)
+                    || between.starts_with(b"*")
+                    || gap.contains(&b'*')
+            }
+            [b'|', ..] | [0xe2, 0x94 | 0x95, ..] => true,
+            // Columns that are aligned, and attributes of a tag.
+            _ if (after.starts_with(b"  ") && !rest.starts_with(b"-")) || opens_tag(before, after) => true,
+            [b',' | b';', ..] => !before.ends_with(b" ") && begins_cell(before),
+            _ if breaks(rest, is_escaped) => {
+                // A cell that ends its line has one before it, and the backslash of an option moves its value.
+                begins_cell(before)
+                    || name.starts_with(b"--")
+                    || [&b"  "[..], b"? "].iter().any(|end| before.ends_with(end))
+                    || sign_follows(rest)
+            }
+            // Words of a sentence, or an argument: a value that is neither quoted nor has a digit is none.
+            [byte, ..]
+                if after
+                    .first()
+                    .is_some_and(|byte| is_blank(byte) || MARKS.contains(byte) || *byte == b'\\') =>
+            {
+                let window = rest.get(..RAW_BYTES_MAX).unwrap_or(rest);
+                let has_value = || {
+                    let is_value = |byte: &u8| byte.is_ascii_digit() || MARKS.contains(byte);
+                    if is_said { window.iter().any(is_value) } else { may_be_drawn(rest) }
+                };
+                byte.is_ascii_graphic()
+                    && (super::sentence::may_tell(before, rest) && has_value() || sets(before))
+            }
+            _ => false,
+        }
+    }
+
+    /// Tells whether a list may stand behind the name and a colon.
+    pub(super) fn may_hold_list(&self) -> bool {
+        let (rest, is_escaped, _) = skip(self.after.get(1..).unwrap_or_default(), b" \t\\");
+        breaks(rest, is_escaped) || rest.starts_with(b"#")
+    }
+}
+
+/// Skips such bytes; returns the rest, whether the last of them is a backslash, and what was skipped.
+fn skip<'a>(text: &'a [u8], skipped: &[u8]) -> (&'a [u8], bool, &'a [u8]) {
+    let len = text.iter().take(MARKS_MAX * 8).take_while(|byte| skipped.contains(byte)).count();
+    let (gap, rest) = text.split_at(len);
+    (rest, gap.ends_with(b"\\"), gap)
+}
+
+/// Tells whether a raw line breaks there, or the text ends.
+fn breaks(rest: &[u8], is_escaped: bool) -> bool {
     match rest {
-        [b':' | b'=', rest @ ..] => {
-            let skipped = |byte: &&u8| b" \t\\*=>|+-\"'`123456789".contains(byte);
-            let sign = rest.iter().take(MARKS_MAX * 8).take_while(skipped).count();
-            let is_escaped = sign > 0 && rest.get(sign - 1) == Some(&b'\\');
-            let between = rest.get(..sign).unwrap_or_default();
-            breaks(rest.get(sign..).unwrap_or_default(), is_escaped)
-                || between.starts_with(b"*")
-                || after.get(..gap).is_some_and(|gap| gap.contains(&b'*'))
-        }
-        [b'|', ..] | [0xe2, 0x94 | 0x95, ..] => true,
-        [b',' | b';', ..] => !before.ends_with(b" ") && begins_cell(before),
-        _ if breaks(rest, is_escaped) => {
-            // A cell that ends its line has one before it, and the backslash of an option moves its value.
-            begins_cell(before) || name.starts_with(b"--")
-        }
-        // Words of a sentence, or an argument: a value that is neither quoted nor has a digit is none.
-        [byte, ..]
-            if after.first().is_some_and(|byte| is_blank(byte) || MARKS.contains(byte) || *byte == b'\\') =>
-        {
-            let window = rest.get(..RAW_BYTES_MAX).unwrap_or(rest);
-            let has_value = || window.iter().any(|byte| byte.is_ascii_digit() || MARKS.contains(byte));
-            byte.is_ascii_graphic()
-                && (super::sentence::may_tell(before, rest) && has_value() || sets(before))
+        [] | [b'\n' | b'\r', ..] => true,
+        [b'n' | b'r' | b't' | b'u', ..] => is_escaped,
+        _ => false,
+    }
+}
+
+/// Tells whether a comment, a tag or an anchor begins there.
+fn begins_lead(rest: &[u8]) -> bool {
+    match rest {
+        [b'#', ..] | [b'!', b'!' | b'u', ..] | [b'<', b'!', ..] => true,
+        [b'&', anchor @ ..] => {
+            let name = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-".contains(byte);
+            let len = anchor.iter().take(RAW_BYTES_MAX).take_while(name).count();
+            anchor.get(len).is_none_or(|byte| byte.is_ascii_whitespace() || *byte == b'\\')
         }
         _ => false,
     }
+}
+
+/// Tells whether a word that begins soon in a raw text is as long as what is drawn at random, and has digits.
+fn may_be_drawn(rest: &[u8]) -> bool {
+    let is_edge = |byte: &u8| byte.is_ascii_whitespace() || MARKS.contains(byte);
+    let behind = rest.get(RAW_BYTES_MAX..).unwrap_or_default();
+    let behind_word = behind.iter().take(WORD_BYTES_MAX).take_while(|byte| !is_edge(byte)).count();
+    let mut words = rest.get(..rest.len() - behind.len() + behind_word).unwrap_or_default().split(is_edge);
+    behind_word == WORD_BYTES_MAX
+        || words.any(|word| word.len() >= 12 && word.iter().filter(|byte| byte.is_ascii_digit()).count() > 1)
+}
+
+/// Tells whether the next line of a raw text begins with a sign.
+fn sign_follows(rest: &[u8]) -> bool {
+    let skipped = |byte: &&u8| byte.is_ascii_whitespace() || b"\\nrt".contains(byte);
+    let gap = rest.iter().take(RAW_BYTES_MAX).take_while(skipped).count();
+    matches!(rest.get(gap), Some(b'=' | b':')) || gap == RAW_BYTES_MAX
+}
+
+/// Tells whether a name in a raw text opens a tag that begins its line, and ends it or has attributes.
+fn opens_tag(before: &[u8], after: &[u8]) -> bool {
+    let space = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b':';
+    let len = before.iter().rev().take(MARKS_MAX).take_while(space).count();
+    let Some(outside) = before.get(..before.len() - len).and_then(|before| before.strip_suffix(b"<")) else {
+        return false;
+    };
+    // The letter of an escaped line break is no name's.
+    let is_type = outside.last().is_some_and(u8::is_ascii_alphanumeric) && !matches!(outside, [.., b'\\', _]);
+    !is_type && matches!(after, [b' ', ..] | [b'>', b' ' | b'\\' | b'\n' | b'\r' | b'\t' | b'<', ..] | [b'>'])
 }
 
 /// Tells whether a cell begins at the end of a raw text: behind a delimiter, a line break or nothing.

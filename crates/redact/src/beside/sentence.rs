@@ -1,7 +1,7 @@
 //! Values that a sentence tells: "the password is hunter2", "log in with user ann and password hunter2".
 
 use super::lines::{MARKS, marks};
-use super::{Named, lines};
+use super::{Form, Named, lines};
 use crate::assignment::Assignments;
 use crate::said::quoted_text;
 use crate::value::Values;
@@ -32,13 +32,14 @@ const WITH: [&[u8]; 6] = [b"with", b"and", b"using", b"use", b"enter", b"pass"];
 
 impl Assignments<'_> {
     /// Finds what a sentence says the value is.
-    pub(super) fn in_sentence(self, of: Named<'_>) -> Option<(usize, usize)> {
-        let told = value_start(of)?;
-        if of.rest(told.at).trim_ascii().is_empty() {
-            return self.on_next_line(of, told.at).filter(|_| told.has_colon);
+    pub(super) fn in_sentence(self, of: Named<'_>, found: &mut Vec<(usize, usize)>) {
+        let Some(told) = value_start(of) else { return };
+        if !of.rest(told.at).trim_ascii().is_empty() {
+            let is_value = |place: &_| told.is_sure || self.counts(of, *place, Values::is_told).is_some();
+            found.extend(self.told(of, told.at).filter(is_value));
+        } else if told.has_colon {
+            self.on_next_line(of, (told.at, Form::Colon), found);
         }
-        self.told(of, told.at)
-            .filter(|place| told.is_sure || self.counts(of, *place, Values::is_told).is_some())
     }
 
     /// Reads the value at `at`, quoted or a word: one that no word of a sentence looks like.

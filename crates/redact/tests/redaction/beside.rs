@@ -58,6 +58,59 @@ pub(crate) const BESIDE: &[(&str, &str)] = &[
     ("password", "user\tpassword\nbob\t«hunter2»"),
     ("password", "app.cfg:12:Password:\napp.cfg-13-  «hunter2»"),
     ("password", "     1→password: |\n     2→  «geheim»"),
+    // The value in a line of its own.
+    ("api-key", "API key:\n  «0b9f6c1d2e3a48575f60»"),
+    ("api-key", "API key:\r\n\t«0b9f6c1d2e3a48575f60»\r\n"),
+    ("api-key", "API_KEY=\n  «0b9f6c1d2e3a48575f60»"),
+    ("api-key", "export API_KEY=\\\n«0b9f6c1d2e3a48575f60»"),
+    ("password", "export DB_PASSWORD=\\\n  «0b9f6c1d2e3a48575f60»"),
+    ("api-key", "API_KEY\n  = «0b9f6c1d2e3a48575f60»"),
+    ("password", "password\n  = «0b9f6c1d2e3a48575f60»"),
+    ("password", "password =\n\t«0b9f6c1d2e3a48575f60»"),
+    ("password", "password:\n  «hunter2» # prod"),
+    ("password", "password:\n  «hunter2»\ntoken:\n  «0b9f6c1d2e3a48575f60»"),
+    // YAML.
+    ("password", "password: # prod\n  «hunter2»"),
+    ("password", "password:\n  # prod\n  «hunter2»"),
+    ("password", "password:\n  - «hunter2»\n  - tr0ub4dor"),
+    ("password", "password:\n  - \"«hunter2»\""),
+    ("password", "passwords:\n- «Hunter2x9»\n- Tr0ub4dor3"),
+    ("token", "tokens: # two\n  - «0b9f6c1d2e3a48575f60»\n\n  - 1b9f6c1d2e3a48575f60"),
+    ("password", "password: !!str\n  «hunter2»"),
+    ("password", "password: !unsafe |\n  «geheim»"),
+    ("password", "password: !!str | # x\n  «geheim»"),
+    ("api-key", "api_key: &key !!str «0b9f6c1d2e3a48575f60»"),
+    ("api-key", "api_key: &key\n  «0b9f6c1d2e3a48575f60»"),
+    ("password", "? password\n: «hunter2»"),
+    // Columns.
+    ("password", "NAME    PASSWORD   AGE\nbob     «hunter2»    5d\neve     tr0ub4dor  6d"),
+    ("password", "PASSWORD               NAME\n«0b9f6c1d2e3a48575f60»   bob"),
+    (
+        "token",
+        "NAMESPACE   NAME   API TOKEN              AGE\nprod        web    «0b9f6c1d2e3a48575f60»   5d",
+    ),
+    ("api-key", "NAME    API KEY\nweb     «0b9f6c1d2e3a48575f60»"),
+    ("password", "user       password  \n----  ---------------\nbob   «hunter2»\neve   tr0ub4dor&3xyzz"),
+    ("password", "=====  =========\nuser   password\n=====  =========\nbob    «hunter2»\n=====  ========="),
+    ("password", "\u{1b}[1mNAME\u{1b}[0m    \u{1b}[1mPASSWORD\u{1b}[0m\nbob     «hunter2»"),
+    ("password", "Jürg    PASSWORD\nZoë     «hunter2»"),
+    ("password", "Key         Value\n---         -----\npassword    «hunter2»\nuser        bob"),
+    // Tags and three quotes.
+    ("password", "<password>\n  «hunter2»\n</password>"),
+    ("password", "<db:password kind=\"a\">\r\n\t«hunter2»\r\n</db:password>"),
+    ("api-key", "<api-key>\n  <![CDATA[«0b9f6c1d2e3a48575f60»]]>\n</api-key>"),
+    ("password", "<property name=\"password\">\n  «hunter2»\n</property>"),
+    ("password", "<property name=\"password\">«hunter2»</property>"),
+    ("password", "password = \"\"\"\n«hunter2»\"\"\""),
+    ("password", "password = \"\"\"\\\n  «hunter2»\n  \"\"\""),
+    ("password", "password = '''\n  «hunter2»\n'''"),
+    ("api-key", "const apiKey = `\n  «0b9f6c1d2e3a48575f60»\n`"),
+    // Links and colours of a terminal.
+    ("password", "password: \u{1b}]8;;http://x.y\u{1b}\\«hunter2»\u{1b}]8;;\u{1b}\\"),
+    ("password", "\u{1b}]8;id=1;file:///x\u{7}password\u{1b}]8;;\u{7}: «hunter2»"),
+    ("password", "\u{1b}]8;;http://x.y\u{1b}\\password: \u{1b}]8;;\u{1b}\\«hunter2»"),
+    ("password", "password\u{1b}[38;2;255;100;100;48;2;255;100;100m:\u{1b}(B «hunter2»"),
+    ("password", "\u{1b}[?25lpassword:\u{1b}[?25h\n  «hunter2»"),
 ];
 
 /// What stands beside such a name and is none.
@@ -123,6 +176,78 @@ pub(crate) const BESIDE_STAYS: &[&str] = &[
     "![chart](data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ) with the password",
     "the password hash is 5f4dcc3b5aa765d61d8327deb882cf99",
     "password reset for 3f2b8c1e-9d4a-4b7c-8e5f-1a2b3c4d5e6f",
+    // In a line of its own.
+    "the password:\n  is in the vault",
+    "API key:\n  see https://acme.dev/a1b2c3d4e5",
+    "API key: required\n  since v1.2.3",
+    "API_KEY=\n  # the key2\nHOST=db9x",
+    "password = get_password()\nx = 1",
+    "password =\n    self.get_password1",
+    "let password =\n    read_password1()?;",
+    "const token =\n  await getToken1();",
+    "token =\n  request.headers1",
+    "password\n  = getpass1()",
+    "password\n  : string",
+    "password string\n: Password2",
+    "for password in passwords:\n    check1(password)",
+    "def f(password:\n    str1): pass",
+    "export DB_PASSWORD=\\\n  $(cat x1)",
+    "password: string\n  token: string",
+    "Password:\n  ********",
+    "password:\n  <your-password1>",
+    "tokens\n 12345",
+    "tokens:\n  12345",
+    "token:\n  abc",
+    // YAML.
+    "password:\n  secretKeyRef:\n    name: db",
+    "password:\n  - min 8\n  - required",
+    "Password:\n- must have 8 characters\n- and 2 digits",
+    "passwords:\n  - the first one\n  - at least 8",
+    "passwords:\n  min_length: 8",
+    "passwords: hunter22",
+    "secrets:\n  - db-password\n  - tls-cert-2024\n  - source: server1_cert",
+    "secrets:\n  - regcred1",
+    "tokens:\n  - id: 12ab34\n  - let",
+    "password: # set in vault1\n  valueFrom: x",
+    "password: !ref\n  DbPassword1",
+    "password:\n  # of the user1\n  type: string",
+    "Password:\n# Setup\nrun9x",
+    "? password\n: string",
+    "- value: live12345\n  name: MODE\n- value: x\n  name: PORT",
+    "- value: live12345\n  name: MODE\n- name: DB_PASSWORD",
+    "- value: live12345\n- name: DB_PASSWORD\n  valueFrom: x",
+    "{'value': 'live12345'}, {'name': 'DB_PASSWORD'}",
+    // Columns.
+    "password   The password of the user\ntoken      An API token, see rfc6749x",
+    "OPTION      DESCRIPTION\npassword    The password of user1\ntoken       The API token v2",
+    "password   string   required\np12file1   string   optional",
+    "NAME   PASSWORD  AGE\nbob    <none>    5d\neve    yes       2024-01-31",
+    "NAME      SECRETS   AGE\ndefault   1         5d\nbuilder   2         2024-01-31",
+    "NAME             TYPE                                  DATA   AGE\ndb-password      Opaque                                1      5d\napi-token-x7k2   kubernetes.io/service-account-token   3      12d",
+    "NAME      SECRET                AGE\nweb-1     tls-web-1             5d\nweb-2     default-token-x7k2p   6d",
+    "NAME   PASSWORD   ID\nbob    required   a1b2c3d4e5",
+    "USER  PASSWORD  HOST\nbob   yes       db1x.acme9",
+    "NAME     TOKENS  COST\nopus5    123456  0.12\nsonnet4  99k     1.2",
+    "input tokens   output tokens   model\n12k            3k              gpt-4o-2024-11-20",
+    "token    kind    line\nlet      Ident2  12\nfn_a1b   Word3   13",
+    "=====  =====\ntoken  kind\n=====  =====\nab12x  word1\n=====  =====",
+    "type User struct {\n\tPassword  string\n\tToken2x   string\n}",
+    "id        integer      not null\npassword  varchar2     not null\nname2x    text         null",
+    "password    token2\nwe saw web2py there",
+    // Tags and three quotes.
+    "<password>\n  <value>x1</value>\n</password>",
+    "<label for=\"password\">\n  Password1\n</label>",
+    "<password>\n  ${env.PASSWORD1}\n</password>",
+    "<li>password\n  use sha256 here</li>",
+    "Vec<Password>\n  inner2b",
+    "if (x <password>\n  other2x)",
+    "<input name=\"password\">\n  <b>web2py</b>",
+    "def login(password):\n    \"\"\"Logs in user1 and tells.\"\"\"",
+    "password = \"\"\"\nThe password of user1.\n\"\"\"",
+    "help_password = '''\n  Enter your password2\n'''",
+    // Links and colours of a terminal.
+    "password: \u{1b}]8;;http://x.y\u{1b}\\string\u{1b}]8;;\u{1b}\\",
+    "password: \u{1b}[31mstr\u{1b}[0ming",
 ];
 
 fn whole(text: &str) -> String {
@@ -131,11 +256,22 @@ fn whole(text: &str) -> String {
 
 /// The same text as a command prints it, each line with its time.
 fn streamed(text: &str) -> String {
+    streamed_by(text, &[1])
+}
+
+/// The same, with so many lines in each event.
+fn streamed_by(text: &str, counts: &[usize]) -> String {
     let mut scrubber = LineScrubber::new(Scrubber::builtin());
-    let mut given = Vec::new();
-    for line in text.lines() {
-        let line = format!("{}\n", json!({"t":"2026-01-01T00:00:00Z","fd":"stdout","line":line}));
-        given.extend(scrubber.push(line.as_bytes()).unwrap().into_iter().map(|line| line.bytes.into_owned()));
+    let (mut given, mut lines) = (Vec::new(), text.lines());
+    for count in counts.iter().cycle() {
+        let event: Vec<&str> = lines.by_ref().take(*count).collect();
+        if event.is_empty() {
+            break;
+        }
+        let event =
+            format!("{}\n", json!({"t":"2026-01-01T00:00:00Z","fd":"stdout","line":event.join("\n")}));
+        given
+            .extend(scrubber.push(event.as_bytes()).unwrap().into_iter().map(|line| line.bytes.into_owned()));
     }
     given.extend(scrubber.finish().unwrap().into_iter().map(|line| line.bytes.into_owned()));
     let line =
@@ -182,7 +318,7 @@ fn a_name_is_known_in_the_lines_that_follow() {
         "machine h\n  login me\n  password «Hunter2x9»",
     ];
     for template in pairs.iter().chain(BESIDE.iter().map(|(_, template)| template)) {
-        let text = plant(template, 3).text();
+        let text = plant(template, 3).text().replace("\r\n", "\n").trim_end().to_owned();
         assert_eq!(streamed(&text), whole(&text), "{template}");
         assert_ne!(streamed(&text), text, "{template}");
     }
@@ -190,6 +326,47 @@ fn a_name_is_known_in_the_lines_that_follow() {
     let table = format!("user,password\n{rows}end");
     assert_eq!(streamed(&table).matches("[REDACTED:password]").count(), 200);
     assert_eq!(streamed(&table), whole(&table));
+}
+
+/// Found in review: the second half of a value that a colour cuts stayed where something stood behind it.
+#[test]
+fn a_colour_within_a_value_leaves_no_part_of_it() {
+    let value = "huNt5r2";
+    let colours = [
+        "\u{1b}[31m",
+        "\u{1b}[01;31m\u{1b}[K",
+        "\u{1b}[?25l",
+        "\u{1b}(B\u{1b}[1m",
+        "\u{1b}]8;;http://x.y\u{1b}\\",
+    ];
+    let forms = [
+        ("password: {}", true),
+        ("API_KEY=0b9f6c1d2e3a48575f60{}", true),
+        ("password:\n  {}", true),
+        ("the password is {}.", true),
+        ("| password | {} |", true),
+        ("NAME    PASSWORD\nbob     {}", true),
+        ("password = {} (prod)", false),
+        ("password: {} and more", false),
+    ];
+    let scrub = |line: &str| {
+        String::from_utf8(Scrubber::builtin().scrub_line(line.as_bytes()).unwrap().bytes.into_owned())
+            .unwrap()
+    };
+    for (form, is_found) in forms {
+        for (colour, cut) in colours.iter().flat_map(|colour| (1..value.len()).map(move |cut| (colour, cut)))
+        {
+            let (first, second) = value.split_at(cut);
+            let text = form.replace("{}", &format!("{first}{colour}{second}\u{1b}[0m"));
+            let inner = json!({ "in": text }).to_string();
+            for text in [text.clone(), json!({ "text": text, "n": inner }).to_string()] {
+                let clean = scrub(&text);
+                let is_gone = !clean.contains(&colour[1..4]) && clean.contains("[REDACTED:");
+                // What no form finds in one piece stays whole, or goes as a whole.
+                assert!(is_gone || (!is_found && clean == text), "{text:?}: {clean:?}");
+            }
+        }
+    }
 }
 
 proptest! {
@@ -209,6 +386,26 @@ proptest! {
         }
         let text = lines.iter().map(|line| format!("{prefix}{line}")).collect::<Vec<_>>().join("\n");
         prop_assert_eq!(streamed(&text), whole(&text));
+    }
+
+    /// Forms one right behind the other, with what is no secret between them: each event says what its lines become whole.
+    #[test]
+    fn events_say_what_their_lines_become_whole(
+        forms in prop::collection::vec(
+            prop_oneof![
+                3 => (prop::sample::select(BESIDE), 0..5_u64).prop_map(|((_, form), seed)| plant(form, seed).text()),
+                2 => prop::sample::select(BESIDE_STAYS).prop_map(str::to_owned),
+                1 => "[a-z:=|-]{0,9}( {1,3}[a-zA-Z0-9:=]{1,9}){0,3}",
+            ],
+            1..5,
+        ),
+        counts in prop::collection::vec(1..4_usize, 1..4),
+    ) {
+        // As many lines as a stream keeps.
+        let text = forms.join("\n").replace('\r', "");
+        let text = text.lines().take(16).collect::<Vec<_>>().join("\n");
+        prop_assert_eq!(streamed_by(&text, &counts), whole(&text), "{:?}", text);
+        prop_assert_eq!(whole(&whole(&text)), whole(&text));
     }
 
     /// Whatever the rules before replace, these do.

@@ -35,7 +35,7 @@ fn by_line(text: &str, each: impl Fn(&str) -> String) -> String {
 }
 
 /// What a name that says password, passphrase, secret or pwd makes one, however it looks.
-const NAMED: [(&str, &str); 55] = [
+const NAMED: [(&str, &str); 59] = [
     ("password", "spring.datasource.password: «hunter2»"),
     ("password", "The password: «hunter2»"),
     ("password", "helm install --set auth.password=«hunter2»,foo=bar"),
@@ -92,6 +92,13 @@ const NAMED: [(&str, &str); 55] = [
     ),
     ("secret", "{\"Key\":\"JWT_SECRET\",\"Value\":\"«geheim»\"}"),
     ("secret", "{\"ParameterKey\":\"ClientSecret\",\"ParameterValue\":\"«geheim»\"}"),
+    ("password", "- value: «hunter2»\n  name: DB_PASSWORD"),
+    (
+        "password",
+        "env:\n- value: live\n  name: MODE\n- value: \"«two words»\"\n  name: DB_PASSWORD\n- name: x",
+    ),
+    ("password", "[{'value': '«two words»', 'name': 'DB_PASSWORD'}]"),
+    ("key", "API key: «0b9f6c1d2e3a48575f60»"),
     ("token", "\"name\": \"API_TOKEN\", \"value\": \"«{alnum:40}»\""),
     ("key", "- name: SIGNING_KEY\n  value: «{alnum:40}»"),
 ];

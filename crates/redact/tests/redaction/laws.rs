@@ -440,7 +440,7 @@ fn broken_lines_are_scrubbed_too() {
 }
 
 /// What lines are made of that cost as much as they can.
-const HOSTILE_UNITS: [&str; 61] = [
+const HOSTILE_UNITS: [&str; 76] = [
     "a",
     "AKIA",
     "AKIA ",
@@ -502,6 +502,21 @@ const HOSTILE_UNITS: [&str; 61] = [
     "LS0tLS1CRUdJTiBQUklWQVRF",
     "AKIAAAAAAAAAAAAAAAAA\t",
     "secret access key |",
+    "password\n= ",
+    "password\n  = a\n",
+    "password\n",
+    "passwords:\n- Hunter2x9\n",
+    "password: # \n",
+    "password: &a !!str ",
+    "? password\n: ",
+    "- value: Hunter2x9\n  name: ",
+    "{value: a, name: password}",
+    "<password>\n",
+    "<a name=\"password\">",
+    "password = \"\"\"\n",
+    "PASSWORD  token  ",
+    "\u{1b}]8;;",
+    "password: a\u{1b}[1m",
 ];
 
 /// Time grows with the bytes and not faster, whatever they are.
@@ -524,7 +539,13 @@ fn hostile_lines_take_linear_time() {
     // Each row is one of the table that those before it head, and heads one itself.
     let heads = (0..).map(|row| format!("n{row}_password,n{row}_secret\n"));
     let heads = heads.take(size / 40).collect::<String>();
-    let units = HOSTILE_UNITS.into_iter().chain(dense.iter().map(String::as_str)).chain([heads.as_str()]);
+    let aligned = heads.replace(',', "   ");
+    // Many columns of many kinds, and rows below all of them.
+    let words = ["password", "secret", "token", "api_key", "access_key", "auth_key", "app_key", "hmac_key"];
+    let columns = (2..40).flat_map(|count| words.map(|word| format!("{}{word}\n", "a   ".repeat(count))));
+    let columns = columns.collect::<String>() + &"a   a1b2c3d4e5f6   ab\n".repeat(size / 24);
+    let made = [heads.as_str(), aligned.as_str(), columns.as_str()];
+    let units = HOSTILE_UNITS.into_iter().chain(dense.iter().map(String::as_str)).chain(made);
     for unit in units {
         let body = unit.repeat(size / unit.len());
         for line in [body.clone(), format!("{{\"text\":\"{}\"}}", escaped(&body))] {
