@@ -169,6 +169,11 @@ fn is_slip(word: &str, other: &str) -> bool {
         || is_swapped
 }
 
+/// Says whether a word is another name of the command that deletes.
+fn is_meant_to_delete(word: &str) -> bool {
+    MEANT.iter().any(|(words, command)| *command == "forget" && words.contains(&word))
+}
+
 /// Letters of a word that may be spelled wrong: of a shorter one any other is a slip or two away.
 const SLIP_LETTERS_MIN: usize = 5;
 
@@ -185,8 +190,10 @@ fn unknown(word: &str, arguments: &[OsString]) -> Option<String> {
     let same = known().find(|known| known.eq_ignore_ascii_case(word));
     // Of two slips in what is a command's other name nobody can say what was meant.
     let is_near = |known: &&str| word.chars().count() >= SLIP_LETTERS_MIN && is_slip(word, known);
-    let all = || visible.iter().copied().chain(known().filter(is_near));
-    let near = same.or_else(|| nearest(word, all().collect::<Vec<_>>().into_iter()))?;
+    let all: Vec<&str> = visible.iter().copied().chain(known().filter(is_near)).collect();
+    // What deletes is proposed to who means it alone.
+    let is_careful = |near: &&str| *near != "forget" && !is_meant_to_delete(near);
+    let near = same.or_else(|| nearest(word, all.iter().copied()).filter(is_careful))?;
     if let Some((_, said)) = ABSENT.iter().find(|(words, _)| words.contains(&near)) {
         return Some((*said).to_owned());
     }
@@ -256,7 +263,6 @@ mod tests {
             "stemma xyzzy",
             "stemma ledger lst",
             "stemma list --nothing",
-            "stemma events forget",
             "stemma remote",
             "stemma stash",
             "stemma merge",

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::stage::Stage;
-use crate::story::{self, SESSION, Story};
+use crate::story::{self, SESSION, Story, go_on};
 
 /// A second session, of another project.
 const OTHER: &str = "07e40000-0000-4000-8000-000000000002";
@@ -153,6 +153,8 @@ fn a_branch_keeps_what_it_needs_unless_it_is_cut_everywhere() {
     let placed = stage.json(&["fork", &tip, "--here"]);
     let path = placed["path"].as_str().unwrap();
     let fork = placed["session_id"].as_str().unwrap();
+    go_on(path);
+    stage.run(&["import", path]).ok();
     let listed = stage.json(&["list", "--all"])["sessions"].clone();
     let short = listed.as_array().unwrap().iter().find(|session| session["session_id"] == fork);
     let short =

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::stage::Stage;
-use crate::story::{SESSION, Story};
+use crate::story::{SESSION, Story, go_on};
 
 const CLIENTS: [&str; 3] = ["codex", "gemini", "pi"];
 
@@ -170,14 +170,7 @@ fn a_session_that_goes_on_behind_a_cut_is_what_its_transcript_says() {
     let kept: Vec<&str> = whole.lines().take(8).collect();
     fs::write(&path, kept.join("\n") + "\n").unwrap();
     stage.run(&["import"]).ok();
-    let mut record: Value = serde_json::from_str(kept[7]).unwrap();
-    let parent = record["uuid"].clone();
-    record["parentUuid"] = parent;
-    record["uuid"] = "f0000001-0000-4000-8000-000000000001".into();
-    record["type"] = "user".into();
-    record["message"] = serde_json::json!({"role": "user", "content": "Another way: paint it"});
-    record["timestamp"] = "2026-03-10T09:00:00.000Z".into();
-    fs::write(&path, kept.join("\n") + "\n" + &record.to_string() + "\n").unwrap();
+    go_on(&path);
     stage.run(&["import"]).ok();
     let cwd = stage.home.project();
     let plan = stage.json(&["resume", SESSION, "--dry-run", "--print", "--cwd", cwd.to_str().unwrap()]);

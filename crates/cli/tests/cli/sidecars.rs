@@ -6,6 +6,7 @@ use serde_json::json;
 use stemmata_testkit::claude::ClaudeSession;
 
 use crate::stage::Stage;
+use crate::story::go_on;
 
 /// A session with two long outputs, one of them with a secret, and backups of files.
 struct Kept {
@@ -131,7 +132,9 @@ fn what_is_beside_a_copy_stays_its_own_and_a_scan_of_clients_looks_into_files() 
         "{text}"
     );
     kept.told(&["import"]);
-    let fork = stage.json(&["fork", id])["session_id"].as_str().unwrap().to_owned();
+    let placed = stage.json(&["fork", id]);
+    let fork = placed["session_id"].as_str().unwrap().to_owned();
+    go_on(placed["path"].as_str().unwrap());
     kept.told(&["import"]);
     stage.run(&["forget", id, "--yes"]).ok();
     let own = stage.json(&["sidecars", &fork]);

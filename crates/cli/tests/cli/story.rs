@@ -122,3 +122,24 @@ pub(crate) fn retry(cwd: &str) -> Story {
         .assistant("Done.");
     story
 }
+
+/// Has somebody say one more thing in a session of Claude Code.
+pub(crate) fn go_on(path: impl AsRef<std::path::Path>) {
+    let mut text = std::fs::read_to_string(&path).expect("a file");
+    let with_id = |line: &&str| line.contains("\"uuid\"");
+    let mut record: Value =
+        serde_json::from_str(text.lines().rev().find(with_id).expect("a record")).expect("JSON");
+    let fields = record.as_object_mut().expect("an object");
+    let before = fields["uuid"].clone();
+    for (field, value) in [
+        ("parentUuid", before),
+        ("uuid", json!("f0000001-0000-4000-8000-000000000001")),
+        ("type", json!("user")),
+        ("message", json!({"role": "user", "content": "And one thing more"})),
+        ("timestamp", json!("2026-03-10T09:00:00.000Z")),
+    ] {
+        fields.insert(field.to_owned(), value);
+    }
+    text.push_str(&format!("{record}\n"));
+    std::fs::write(path, text).expect("written");
+}

@@ -88,9 +88,8 @@ impl Engine {
     /// Says whether a session is what is left of another one whose transcript was cut: it says nothing that the other does not.
     pub(crate) fn is_cut(&self, left: &Session, whole: &Session) -> Result<bool> {
         let is_place = overwritten(&whole.key.path) == Some(&left.key.path);
-        let (true, Some(now), Some(before)) =
-            (is_place && left.messages < whole.messages, left.tip, whole.tip)
-        else {
+        let is_less = (left.messages, left.bytes) < (whole.messages, whole.bytes);
+        let (true, Some(now), Some(before)) = (is_place && is_less, left.tip, whole.tip) else {
             return Ok(false);
         };
         Ok(left.key.machine == whole.key.machine && self.is_lost(now, Some(before))? == Some(false))
@@ -236,6 +235,12 @@ impl Engine {
         let root = if is_apart { self.root_apart(replaced)? } else { None };
         let id = root.map_or_else(|| self.turn_lost(replaced), |root| Ok(Some(root)))?;
         let (Some(tip), Some(id)) = (before.tip, id) else { return Ok(None) };
+        // What was left of a cut is a row's already.
+        for other in self.held_before(&before.key, before)? {
+            if self.is_cut(before, &other)? {
+                return Ok(None);
+            }
+        }
         let key = SessionKey { path: format!("{}{BEFORE}{id}", before.key.path), ..before.key.clone() };
         Ok(Some(Write::Session(Box::new(Session { key, tip: Some(tip), ..before.clone() }))))
     }
@@ -270,17 +275,26 @@ impl Engine {
         Ok(is_lost.then_some(replaced.newest))
     }
 
-    /// Says whether the last turn was cut: it has fewer messages, and what is left says nothing else. A client that takes back an answer
-    /// of its own writes another one in its place.
+    /// Says whether the last turn was cut: what is left of its lines is their beginning. A document has fewer messages then, and says
+    /// nothing else.
     fn is_cut_short(&self, replaced: &Replaced<'_>) -> Result<bool> {
         let Some(now) = replaced.now else { return Ok(false) };
         let (Some(before), Some(left)) = (self.store.commit(replaced.newest)?, self.store.commit(now)?)
         else {
             return Ok(false);
         };
-        let is_shorter =
-            before.core.parent == left.core.parent && left.counts.messages < before.counts.messages;
-        Ok(is_shorter && self.is_lost(now, Some(replaced.newest))? == Some(false))
+        if before.core.parent != left.core.parent || before.core.format != left.core.format {
+            return Ok(false);
+        }
+        if is_document(&left.core.format) {
+            let is_less = left.counts.messages < before.counts.messages;
+            return Ok(is_less && self.is_lost(now, Some(replaced.newest))? == Some(false));
+        }
+        if left.native_bytes >= before.native_bytes {
+            return Ok(false);
+        }
+        let whole = read_whole(self, before.core.native_artifact())?;
+        Ok(whole.starts_with(&read_whole(self, left.core.native_artifact())?))
     }
 
     /// Returns whether a chain lacks something that another one says behind their common beginning; `None` where that cannot be read.

@@ -62,34 +62,39 @@ impl Engine {
         visit: &mut dyn FnMut(PathCommit) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         // What was translated is a path of its own: the plan of the translation's format knows nothing of it.
-        let mut parts = vec![self.plan_context(ctx, Stop::Root)?];
-        while let Some(before) =
-            self.translated_from(parts.last())?.filter(|_| parts.len() < TRANSLATIONS_MAX)
-        {
-            parts.push(self.plan_context(before, Stop::Root)?);
+        let mut parts = Vec::new();
+        let mut next = Some(ctx);
+        while let Some(ctx) = next {
+            let context = self.plan_context(ctx, Stop::Root)?;
+            let translation =
+                if parts.len() < TRANSLATIONS_MAX { self.translation_in(&context)? } else { None };
+            next = translation.and_then(|at| context.chain.commits().get(at)?.core.parent);
+            parts.push((context, translation));
         }
         let mut ordinal = 1;
-        for part in parts.iter().rev() {
-            if self.each_of_part(part, &mut ordinal, visit)?.is_break() {
+        for (context, translation) in parts.iter().rev() {
+            if self.each_of_part((context, *translation), &mut ordinal, visit)?.is_break() {
                 break;
             }
         }
         Ok(())
     }
 
-    /// Returns the commit that the translation was made from with which a plan begins.
-    fn translated_from(&self, context: Option<&PlannedContext<'_>>) -> Result<Option<CommitId>> {
-        let Some(oldest) = context.and_then(|context| context.chain.commits().last()) else {
-            return Ok(None);
-        };
-        Ok(if self.is_translation(oldest)? { oldest.core.parent } else { None })
+    /// Returns the position of the newest translation in a plan.
+    fn translation_in(&self, context: &PlannedContext<'_>) -> Result<Option<usize>> {
+        for (position, commit) in context.chain.commits().iter().enumerate() {
+            if self.is_translation(commit)? {
+                return Ok(Some(position));
+            }
+        }
+        Ok(None)
     }
 
-    /// As [`Engine::each_of_path`] for what a plan takes, and what a snapshot restates that it begins with; `ordinal` is that of the
-    /// first entry, and then of the one behind the last.
+    /// As [`Engine::each_of_path`] for what a plan takes, from its newest translation on where it has one, and else with what a snapshot
+    /// restates that it begins with; `ordinal` is that of the first entry, and then of the one behind the last.
     fn each_of_part(
         &self,
-        context: &PlannedContext<'_>,
+        (context, translation): (&PlannedContext<'_>, Option<usize>),
         ordinal: &mut u64,
         visit: &mut dyn FnMut(PathCommit) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
@@ -101,8 +106,7 @@ impl Engine {
             Ok(first)
         };
         let mut known: Option<HashSet<EntryId>> = None;
-        let is_translation = self.translated_from(Some(context))?.is_some();
-        for commit in self.behind_snapshot(commits.last().filter(|_| !is_translation))? {
+        for commit in self.behind_snapshot(commits.last().filter(|_| translation.is_none()))? {
             if known.is_none() {
                 known = Some(Self::told_by(context, commits.len().saturating_sub(1), &active)?);
             }
@@ -122,7 +126,8 @@ impl Engine {
         let own = commits.iter().position(|commit| commit.core.parent.is_none());
         let own = own.map_or(commits.len(), |root| root + 1);
         let said = self.said_order(context)?;
-        for (position, commit) in commits.iter().enumerate().rev() {
+        let part = commits.get(..=translation.unwrap_or(commits.len().saturating_sub(1))).unwrap_or_default();
+        for (position, commit) in part.iter().enumerate().rev() {
             let Some(bytes) = context.chain.load(segment_number(position, false))? else { continue };
             let (mut entries, places) = own_entries_at(commit, self.said_before(commit)?, &bytes)?;
             for entry in entries.iter_mut().filter(|entry| context.plan.adopted.contains(&entry.id)) {

@@ -28,7 +28,7 @@ impl Engine {
         let mut answer = SearchAnswer::default();
         let mut known = HashSet::new();
         let scanned = self.scan_newest(scoped, ScanBounds::TEXT, step, &mut |decoded| {
-            for (position, entry) in decoded.entries.iter().enumerate().rev() {
+            for (position, entry) in decoded.entries.iter().enumerate().skip(decoded.restated).rev() {
                 answer.entries += 1;
                 let text = text_of(entry);
                 let is_match = matcher.is_match(&text)

@@ -207,11 +207,11 @@ impl Engine {
         }
         let (there, before): (Vec<Session>, Vec<Session>) = sessions.drain(..).partition(is_there);
         for left in there {
-            let mut whole = None;
+            let mut whole: Option<Session> = None;
             for other in &before {
-                if self.is_cut(&left, other)? {
+                let is_more = whole.as_ref().is_none_or(|whole| whole.messages < other.messages);
+                if is_more && self.is_cut(&left, other)? {
                     whole = Some(other.clone());
-                    break;
                 }
             }
             sessions.push(whole.unwrap_or(left));

@@ -9,7 +9,7 @@ use stemmata_api::v1::{CommitRequest, CopiesRemoved, IdleCopy, SidecarsRequest};
 use stemmata_api::{Answer, Code, Control, GiveBack, Problem};
 use stemmata_engine::clients::Client;
 use stemmata_engine::{CopyFile, Engine, Holding, clients, handed_over, runtime_of};
-use stemmata_store::{Files as _, Session, SystemFiles};
+use stemmata_store::{Files as _, Session, SessionOrigin, SystemFiles};
 
 use super::Host;
 use super::own::held;
@@ -135,8 +135,10 @@ fn remove_copy(service: &dyn GiveBack, engine: &Engine, copy: &Session) -> Resul
 /// Returns the copy that was placed last, where that was the last thing done.
 fn last<'c>(engine: &Engine, copies: &'c [Session]) -> Result<&'c Session, Fault> {
     let placed_at = copies.first().and_then(|copy| copy.started_at);
+    let is_of = |ctx| copies.first().is_some_and(|copy| copy.origin == SessionOrigin::Placed(ctx));
     if let Some((ctx, at)) = engine.last_compaction()?
         && placed_at.is_none_or(|placed| placed <= at)
+        && !is_of(ctx)
     {
         let problem =
             Problem::new(Code::NothingToUndo, "the last act was a compaction, which changed no session");
