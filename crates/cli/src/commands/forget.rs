@@ -67,8 +67,13 @@ pub(crate) fn run(app: &App, args: &Forget) -> Result<Exit, CliError> {
     show(app, &service.apply_forget(&request, &shown(plan.digest.as_ref()))?)
 }
 
-/// Names in the hint what was to be forgotten, so that the command can be copied.
+/// Names in the hint what was to be forgotten, so that the command can be copied; of a point of a chain it says what it may be.
 fn with_own_hint(request: &v1::ForgetRequest, mut problem: Box<Problem>) -> Box<Problem> {
+    let reference = request.reference.as_deref().unwrap_or_default();
+    if problem.is(Code::ReferenceNotFound) && reference.contains(['@', ':', '~']) {
+        let what = "what is deleted goes by a name of its own: the id of a session or a commit, or a tag";
+        problem.hint = Some(format!("{what}; `stemma show {} --meta` names the commit", quoted(reference)));
+    }
     if problem.is(Code::Protected) {
         let project = request.project.as_ref().map(|project| format!("--project {}", quoted(project)));
         let what = project.or_else(|| request.reference.as_deref().map(quoted)).unwrap_or_default();

@@ -136,8 +136,8 @@ fn a_commit_has_prompts_and_steps_as_a_session_has() {
     let turn = |of: &str| stage.json(&["show", of])["turn"].clone();
     assert_eq!(turn(&format!("{short}:2")), turn(&format!("{SESSION}:2")));
     assert_eq!(
-        stage.json(&["find", &format!("{short}~1")])["ctx"],
-        stage.json(&["find", &format!("{SESSION}~1")])["ctx"]
+        stage.json(&["show", &format!("{short}~1")])["id"].as_str().unwrap(),
+        stage.json(&["show", &format!("{SESSION}~1")])["id"].as_str().unwrap()
     );
     stage.run(&["show", &format!("{short}:1..2")]).ok();
     stage.run(&["show", &format!("{short}:9")]).code(3).complains(&["3 prompts"]);
