@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use stemmata_model::quote::{begins_section, visible_lines};
+use stemmata_model::quote::{NUMBER_SIGNS, begins_section, visible_lines};
 use stemmata_model::{Entry, EntryKind, Part};
 
 use self::claims::NOT;
@@ -122,7 +122,7 @@ pub fn checked(answer: &str, known: &Known<'_>, chars_max: usize) -> Result<Chec
     for line in visible_lines(&answer) {
         // A heading of the answer would begin a section of the summary.
         let line = if begins_section(&line) {
-            line.trim_start().trim_start_matches(['#', '＃']).trim_start()
+            line.trim_start().trim_start_matches(NUMBER_SIGNS).trim_start()
         } else {
             &line
         };
@@ -456,7 +456,8 @@ fn push_collapsed(out: &mut String, text: &str) {
 
 /// Returns a hash for each row of so many words.
 fn shingles(collapsed: &str) -> impl Iterator<Item = u64> + '_ {
-    let words: Vec<&str> = collapsed.split(' ').collect();
+    // The mark of a quote is ours.
+    let words: Vec<&str> = collapsed.split(' ').filter(|word| *word != ">").collect();
     let hashes: Vec<u64> = words
         .windows(SHINGLE_WORDS)
         .map(|words| hash(words.iter().flat_map(|word| word.bytes().chain([b' ']))))
