@@ -116,11 +116,12 @@ pub fn checked(answer: &str, known: &Known<'_>, chars_max: usize) -> Result<Chec
     if answer.is_empty() {
         return Err(SummarizeError::Empty);
     }
-    let said = Said::of(known);
+    let mut said = Said::of(known);
     let (answer, thoughts) = thoughts::split(answer);
     if is_copy(&answer, &said.shingles) {
         return Err(copied());
     }
+    said.expect(&answer);
     let dropped = thoughts.into_iter().map(|sentence| Dropped { sentence, why: WhyDropped::Thought });
     let mut out = Checked { text: String::new(), dropped: dropped.collect() };
     let mut chars = 0;

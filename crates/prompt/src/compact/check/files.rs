@@ -25,14 +25,18 @@ const BETWEEN: &[&str] = &[
 ];
 /// Words between what was done and a file.
 const BEFORE: &[&str] = &["the", "file", "a", "new", "die", "datei"];
+/// Folders of a path that a sentence may name.
+const FOLDERS_MAX: usize = 16;
 /// Words beside a file that are read.
 const WORDS_MAX: usize = 4;
 
 /// What was done to files.
 #[derive(Default)]
 pub(super) struct Files {
-    /// By the path as the conversation names it.
-    done: HashMap<String, (u8, u64)>,
+    /// By the path, and by each end of it: a sentence may name a file without its folders.
+    done: HashMap<String, u8>,
+    /// How often each was changed.
+    counts: HashMap<String, u64>,
     /// Below these folders everything may have been done, as commands say it of a folder or a pattern.
     wide: Vec<(String, u8)>,
 }
@@ -56,15 +60,19 @@ impl Files {
             for (path, done) in
                 std::iter::once((own(&file.path), done)).chain(to.map(|to| (to, CREATED | MOVED)))
             {
-                let known = self.done.entry(path).or_default();
-                *known = (known.0 | done, known.1 + 1);
+                let ends =
+                    path.rmatch_indices('/').take(FOLDERS_MAX).filter_map(|(at, _)| path.get(at + 1..));
+                for end in ends.chain([path.as_str()]) {
+                    *self.done.entry(end.to_owned()).or_default() |= done;
+                }
+                *self.counts.entry(path).or_default() += 1;
             }
         }
     }
 
     /// Returns how often each file was changed.
     pub(super) fn counts(&self) -> impl Iterator<Item = u64> {
-        self.done.values().map(|(_, count)| *count)
+        self.counts.values().copied()
     }
 
     /// Says whether what a sentence says of files was done to them. Of a file that no call changed it knows nothing.
@@ -75,7 +83,7 @@ impl Files {
         for (at, word) in words.iter().enumerate() {
             let path =
                 word.trim_end_matches(marks).trim_start_matches(|char| marks(char) && !"./~".contains(char));
-            let Some((known, _)) = self.done.get(path.trim_start_matches("./")) else { continue };
+            let Some(known) = self.done.get(path.trim_start_matches("./")) else { continue };
             let said = said(words.get(..at).unwrap_or_default(), words.get(at + 1..).unwrap_or_default());
             let is_wide =
                 |(folder, done): &(String, u8)| path.starts_with(folder.as_str()) && done & said != 0;

@@ -170,6 +170,11 @@ impl Outcomes {
         }
     }
 
+    /// Forgets commands that a text does not have: a conversation may have thousands, and each is looked for in each sentence.
+    pub(super) fn keep_named(&mut self, text: &str) {
+        self.ran.retain(|ran| text.contains(&ran.line));
+    }
+
     /// Returns how often each command ran.
     pub(super) fn counts(&self) -> impl Iterator<Item = u64> {
         self.ran.iter().map(|ran| ran.runs)

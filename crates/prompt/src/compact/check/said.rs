@@ -111,6 +111,11 @@ impl<'a> Said<'a> {
         }
     }
 
+    /// Makes ready to judge the sentences of an answer.
+    pub(super) fn expect(&mut self, answer: &str) {
+        self.outcomes.keep_named(&collapsed(answer));
+    }
+
     pub(super) fn judge(&self, sentence: &str, kind: Kind) -> Option<WhyDropped> {
         if kind == Kind::Thought || self.was_thought(sentence) {
             return Some(WhyDropped::Thought);

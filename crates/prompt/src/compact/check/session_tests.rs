@@ -47,6 +47,7 @@ const UNSHOWN: &[(WhyDropped, &[&str])] = &[
             "src/mill.rs was created.",
             "src/mill.rs was removed.",
             "Deleted: src/mill.rs",
+            "mill.rs was deleted.",
         ],
     ),
     (
