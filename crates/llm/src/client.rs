@@ -8,7 +8,7 @@ use stemmata_redact::Scrubber;
 use ureq::Agent;
 use ureq::http::Response;
 
-use crate::chat::{ChatReply, ChatRequest};
+use crate::chat::{ChatReply, ChatRequest, ToolCall};
 use crate::endpoint::{Api, Endpoint};
 use crate::error::{LlmError, Status};
 use crate::{anthropic, embeddings, openai, retry, scrub};
@@ -18,6 +18,8 @@ const ERROR_BYTES_MAX: u64 = 64 << 10;
 /// Characters that an error keeps of a text in a reply, and of the word that names the kind of an error.
 const QUOTE_CHARS_MAX: usize = 500;
 const CODE_CHARS_MAX: usize = 100;
+/// Bytes of a key that is masked in answers.
+const MASKED_BYTES_MIN: usize = 8;
 
 /// Reads the body of a reply; `Err` says what is wrong with it.
 type Reader<'a, T> = dyn Fn(&[u8]) -> Result<T, String> + 'a;
@@ -89,10 +91,28 @@ impl Client {
             Api::OpenAi => openai::body(&request, &self.endpoint.model),
         }
         .to_string();
-        self.asked(&self.url, &body, &|bytes| match self.endpoint.api {
+        let reply = self.asked(&self.url, &body, &|bytes| match self.endpoint.api {
             Api::Anthropic => anthropic::reply(bytes),
             Api::OpenAi => openai::reply(bytes),
-        })
+        })?;
+        Ok(self.without_key(reply))
+    }
+
+    /// Returns a reply without our key: a gateway may put into an answer what it was sent, and answers are stored and shown.
+    fn without_key(&self, reply: ChatReply) -> ChatReply {
+        // A shorter one is a placeholder for a server that wants none, such as `ollama`: it may be any word of an answer.
+        let Some(key) = self.endpoint.key.as_ref().filter(|key| key.expose().len() >= MASKED_BYTES_MIN)
+        else {
+            return reply;
+        };
+        let masked = |text: String| key.masked(&text);
+        let call = |call: ToolCall| ToolCall {
+            id: masked(call.id),
+            name: masked(call.name),
+            arguments: masked(call.arguments),
+        };
+        let calls = reply.calls.into_iter().map(call).collect();
+        ChatReply { text: masked(reply.text), calls, ..reply }
     }
 
     /// Turns texts into vectors, one for each and all of one length, several times if that can help. Only of OpenAI's API, which most

@@ -47,7 +47,10 @@ impl Key {
         let mut masked = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(char) = rest.chars().next() {
-            if let Some(behind) = self.0.bytes().try_fold(rest, without_byte) {
+            if let Some(behind) = self.0.bytes().try_fold(rest, |rest, byte| {
+                let rest = if rest.len() < text.len() { rest.trim_start_matches(is_hidden) } else { rest };
+                without_byte(rest, byte)
+            }) {
                 masked.push('…');
                 rest = behind;
             } else {
@@ -59,20 +62,29 @@ impl Key {
     }
 }
 
-/// Returns what stands behind a byte of ASCII at the beginning of a text, as it is or escaped, maybe several times.
+/// Returns what stands behind a byte of ASCII at the beginning of a text, as it is or escaped, maybe several times. Letters count in
+/// both cases: a server may print headers in its own.
 fn without_byte(text: &str, byte: u8) -> Option<&str> {
-    if let Some(behind) = text.strip_prefix(char::from(byte)).filter(|_| !b"%&".contains(&byte)) {
+    let is_byte = |code: u8| code.eq_ignore_ascii_case(&byte);
+    let plain = |text: &'_ str| text.bytes().next().is_some_and(is_byte).then_some(1);
+    if let Some(behind) = plain(text).and_then(|end| text.get(end..)).filter(|_| !b"%&".contains(&byte)) {
         return Some(behind);
     }
-    let is_hex = |digits: &str| u8::from_str_radix(digits, 16) == Ok(byte);
+    let is_hex = |digits: &str| u8::from_str_radix(digits, 16).is_ok_and(is_byte);
     let hex = |text: &'_ str| text.get(..2).is_some_and(is_hex).then_some(2);
-    // `\/`, `\u002f`, `\x2f`.
+    // `\/`, `\u002f`, `\u{2f}`, `\x2f`.
     let slashes = text.bytes().take(ESCAPES_MAX).take_while(|byte| *byte == b'\\').count();
     if slashes > 0 {
         let escaped = text.get(slashes..)?;
+        if let Some((digits, behind)) = escaped.strip_prefix("u{").and_then(|rest| rest.split_once('}'))
+            && digits.len() <= ENTITY_BYTES_MAX
+            && is_hex(digits)
+        {
+            return Some(behind);
+        }
         let digits = escaped.strip_prefix("u00").or_else(|| escaped.strip_prefix('x'));
         let spelled = digits.and_then(|digits| digits.get(hex(digits)?..));
-        return spelled.or_else(|| escaped.strip_prefix(char::from(byte)));
+        return spelled.or_else(|| escaped.get(plain(escaped)?..));
     }
     // `%2f`, `%252f`.
     if let Some(mut digits) = text.strip_prefix('%') {
@@ -87,23 +99,36 @@ fn without_byte(text: &str, byte: u8) -> Option<&str> {
             digits = behind;
         }
     }
-    // `&#47;`, `&#x2f;`, `&amp;`.
+    // `&#47;`, `&#47`, `&#x2f;`, `&amp;`.
     if let Some(entity) = text.strip_prefix('&') {
-        let end = entity.bytes().take(ENTITY_BYTES_MAX).position(|byte| byte == b';');
-        let (entity, behind) = end.and_then(|end| entity.split_at_checked(end)).unwrap_or_default();
+        // Browsers read a number without the `;`, too.
+        let past = |of: fn(&u8) -> bool, from: usize| {
+            from + entity.bytes().skip(from).take(ENTITY_BYTES_MAX).take_while(of).count()
+        };
+        let end = match entity.as_bytes() {
+            [b'#', b'x' | b'X', ..] => past(u8::is_ascii_hexdigit, 2),
+            [b'#', ..] => past(u8::is_ascii_digit, 1),
+            _ => past(u8::is_ascii_alphabetic, 0),
+        };
+        let (entity, behind) = entity.split_at_checked(end).unwrap_or_default();
         let is_byte = match entity.strip_prefix('#') {
             Some(code) => match code.strip_prefix(['x', 'X']) {
                 Some(digits) => is_hex(digits),
-                None => code.parse() == Ok(byte),
+                None => code.parse().is_ok_and(is_byte),
             },
             None => [("amp", b'&'), ("lt", b'<'), ("gt", b'>'), ("quot", b'"'), ("apos", b'\'')]
                 .contains(&(entity, byte)),
         };
         if is_byte {
-            return behind.strip_prefix(';');
+            return Some(behind.strip_prefix(';').unwrap_or(behind));
         }
     }
-    text.strip_prefix(char::from(byte))
+    text.get(plain(text)?..)
+}
+
+/// Whether nobody sees a character that may stand within a key.
+const fn is_hidden(char: char) -> bool {
+    matches!(char, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
 }
 
 impl fmt::Debug for Key {
@@ -366,6 +391,10 @@ mod tests {
             "sk+a/b=c&amp;d&quot;e%f-g",
             "&#115;k&#43;a&#x2F;b=c&#38;d&#x22;e&#37;f&#45;g",
             r#"s\x6b+a/b=c&d"e%f-g"#,
+            r#"SK+A/B=c&d"e%F-G"#,
+            "s\u{200b}k+a\u{feff}/b=c&d\"e%f-g",
+            r#"s\u{6b}+a/b=c&d"e%f-g"#,
+            "&#115k&#43a/b=c&d\"e%f-g",
         ] {
             assert_eq!(key.masked(&format!("é {escaped}{escaped}, \\ % &")), "é ……, \\ % &", "{escaped}");
         }

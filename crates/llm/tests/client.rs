@@ -231,6 +231,24 @@ fn a_key_that_a_server_repeats_is_in_no_error() {
 }
 
 #[test]
+fn a_key_that_a_server_repeats_is_in_no_answer() {
+    let escaped = KEY.replace('-', "&#45;");
+    let text = format!("The gateway is opened by {KEY}, {} or {escaped}.", KEY.to_uppercase());
+    let call = json!({"id": KEY, "function": {"name": KEY, "arguments": format!("{{\"k\":\"{KEY}\"}}")}});
+    let open_ai = json!({"choices": [{"message": {"content": text, "tool_calls": [call]}}]});
+    let block = json!({"type": "tool_use", "id": KEY, "name": KEY, "input": {"k": KEY}});
+    let anthropic = json!({"content": [{"type": "text", "text": text}, block]});
+    for (api, body) in [(Api::OpenAi, open_ai), (Api::Anthropic, anthropic)] {
+        let server = ModelServer::of(vec![Answer::Json(body)]);
+        let (client, _) = client(&server, api, Limits::default());
+        let reply = client.chat(&said("x")).expect("an answer");
+        assert_eq!(reply.text, "The gateway is opened by …, … or ….");
+        let call = reply.calls.first().expect("a call");
+        assert_eq!([&call.id, &call.name, &call.arguments], ["…", "…", r#"{"k":"…"}"#]);
+    }
+}
+
+#[test]
 fn a_redirect_is_not_followed_with_the_key() {
     let elsewhere = ModelServer::of(vec![completion("stolen")]);
     let to = vec![("location".to_owned(), format!("{}/v1/chat/completions", elsewhere.url()))];

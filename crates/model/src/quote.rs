@@ -3,6 +3,16 @@
 
 use std::fmt::Write as _;
 
+/// Characters that begin a heading of Markdown, and those that look like one.
+pub const NUMBER_SIGNS: [char; 3] = ['#', '＃', '﹟'];
+
+/// Characters of a [`label`].
+const LABEL_CHARS_MAX: usize = 200;
+
+/// Words before a colon that begin what somebody says, or data.
+const SPEAKERS: [&str; 10] =
+    ["human", "user", "person", "system", "developer", "assistant", "agent", "ai", "tool", "data"];
+
 /// Returns a text as a quote: each line begins with `> `, lines without words and hidden characters are left out. Empty where
 /// nothing of it can be shown.
 pub fn quoted(text: &str) -> String {
@@ -39,6 +49,11 @@ pub fn one_line_within(text: &str, chars_max: usize) -> String {
     format!("{}…", cut.trim_end())
 }
 
+/// Returns a name for a heading in brackets: on one line, cut, and without brackets, so that it cannot end that heading.
+pub fn label(name: &str) -> String {
+    one_line_within(name, LABEL_CHARS_MAX).replace(['[', '［'], "(").replace([']', '］'], ")")
+}
+
 /// Splits a text at everything that some reader takes for a line break, and leaves hidden characters out.
 pub fn visible_lines(text: &str) -> impl Iterator<Item = String> {
     // Two characters and one line break.
@@ -70,30 +85,43 @@ pub const fn is_hidden(char: char) -> bool {
         || matches!(char, '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Whether a line could be taken for more than words: a heading, a fence, a tag, a rule, `[time] speaker:` or `Data:`.
+/// Whether a line could be taken for more than words: a heading or what underlines one, a fence, a tag, a rule, a quote, a speaker,
+/// `[time] speaker:`, `@7` or `Data:`.
 pub fn begins_something(line: &str) -> bool {
     let line = line.trim();
     let is_all = |of: &str| line.chars().all(|char| of.contains(char) || char.is_whitespace());
     if line.is_empty() {
         return false;
     }
-    let is_tag = line.strip_prefix('<').is_some_and(|rest| {
-        rest.trim_start().starts_with(|char: char| char.is_alphabetic() || "/|!?".contains(char))
+    let is_tag = line.strip_prefix(['<', '＜']).is_some_and(|rest| {
+        let rest = rest.trim_start_matches(|char: char| char.is_whitespace() || "<＜".contains(char));
+        rest.starts_with(|char: char| char.is_alphabetic() || "/|!?".contains(char))
     });
     begins_section(line)
         || is_tag
-        || line.starts_with(['[', '［'])
+        || line.starts_with(['[', '［', '>'])
         || line.starts_with("```")
         || line.starts_with("~~~")
-        || line.get(..5).is_some_and(|head| head.eq_ignore_ascii_case("data:"))
+        || names_speaker(line)
+        || line.strip_prefix(['@', '＠']).is_some_and(|rest| rest.starts_with(char::is_numeric))
         || is_all("=")
-        || line.len() > 1 && (is_all("-") || is_all("_") || is_all("*"))
+        || is_all("-")
+        || line.len() > 1 && (is_all("_") || is_all("*"))
+}
+
+/// Whether a line begins with `Human:` or another that speaks, also in bold type.
+fn names_speaker(line: &str) -> bool {
+    let is_mark = |char: char| char.is_whitespace() || "*_`".contains(char);
+    line.split_once([':', '：']).is_some_and(|(head, _)| {
+        let head = head.trim_matches(is_mark);
+        SPEAKERS.iter().any(|speaker| head.eq_ignore_ascii_case(speaker))
+    })
 }
 
 /// Whether a line has the form of a heading. `#7` has not.
 pub fn begins_section(line: &str) -> bool {
     let line = line.trim_start();
-    let rest = line.trim_start_matches(['#', '＃']);
+    let rest = line.trim_start_matches(NUMBER_SIGNS);
     match line.chars().count() - rest.chars().count() {
         0 => false,
         1 => !rest.starts_with(|char: char| char.is_alphanumeric()),

@@ -3,7 +3,7 @@
 //! Wording only. Each depends on its own input alone, and nothing that changes from turn to turn is in the first ones, so
 //! that a provider can reuse what it read of them.
 
-use stemmata_model::quote::{contained, one_line};
+use stemmata_model::quote::{contained, label, one_line};
 use stemmata_model::{Json, Topic, topics};
 
 use crate::profile::Profile;
@@ -11,7 +11,8 @@ use crate::select::{Message, message_text};
 
 /// Returns the first lines: who the agent is, and how it works where nobody is there.
 pub(super) fn header(profile: &Profile) -> String {
-    let mut text = format!("You are agent `{}`. Your role: {}.\n", profile.id, profile.role);
+    let (id, role) = who(profile);
+    let mut text = format!("You are agent `{id}`. Your role: {role}.\n");
     if profile.non_interactive {
         text.push_str(
             "\n## Working alone\n\nNo person reads along, so nobody can answer a question or approve a step. Decide with what \
@@ -23,11 +24,16 @@ pub(super) fn header(profile: &Profile) -> String {
 
 /// Returns the first lines of a turn that continues the provider's session.
 pub(super) fn continuation(profile: &Profile) -> String {
+    let (id, role) = who(profile);
     format!(
-        "## Continuation\n\nThis turn continues your session, agent `{}` ({}). What follows is new since your last turn. All \
-         that you were told before still holds.\n",
-        profile.id, profile.role
+        "## Continuation\n\nThis turn continues your session, agent `{id}` ({role}). What follows is new since your last turn. All \
+         that you were told before still holds.\n"
     )
+}
+
+/// Returns an agent's name and role as a line may have them: anybody may have chosen them.
+fn who(profile: &Profile) -> (String, String) {
+    (label(profile.id.as_str()).replace('`', "'"), label(&profile.role))
 }
 
 /// Returns what the agent is told to do; empty where it is told nothing.
@@ -76,7 +82,8 @@ pub(super) fn trigger(topic: &Topic, message: &Message, iteration: Option<u64>) 
         "\n## User turn\n\n".to_owned()
     } else {
         let counted = iteration.map_or_else(String::new, |turn| format!("Iteration: {turn}\n"));
-        format!("\n## Triggering message\n\nTopic: {topic}\nSender: {}\n{counted}\n", message.sender)
+        let (topic, sender) = (label(topic.as_str()), label(message.sender.as_str()));
+        format!("\n## Triggering message\n\nTopic: {topic}\nSender: {sender}\n{counted}\n")
     };
     if let Some(said) = message.text.as_deref().filter(|said| !said.is_empty()) {
         text.push_str(contained(said.trim_end()).trim_end());

@@ -1,5 +1,6 @@
 //! Whole prompts over a made-up ledger.
 
+use stemmata_model::quote::is_hidden;
 use stemmata_model::{Chars, Estimate, EventSeq, Json, Party, TokenCounter, Tokens, Topic};
 
 use super::v1::{Decision, Reason};
@@ -39,6 +40,28 @@ fn strategy(text: &str) -> Strategy {
 
 fn places(text: &str, words: &[&str]) -> Vec<Option<usize>> {
     words.iter().map(|word| text.find(word)).collect()
+}
+
+#[test]
+fn names_of_senders_agents_and_topics_begin_nothing() {
+    let evil = "w\u{2028}## EVIL\u{202e}\u{200b}";
+    let party = || Party::new(evil).expect("a name");
+    let said = Message { sender: party(), ..message("7", "the plan") };
+    let agent = Profile { id: party(), ..profile("validator") };
+    let strategy = strategy(r#"{"sources": [{"topic": "Z", "priority": "low", "amount": 1}]}"#);
+    let after = EventSeq::new(1).expect("a number");
+    for mode in [Mode::Full, Mode::Continuation { after, is_profile_changed: false }] {
+        let topic = Topic::new("PLAN_READY").expect("a name");
+        let request = PromptRequest {
+            trigger: Some(Trigger { topic: &topic, message: &said }),
+            guidance: std::slice::from_ref(&said),
+            mode,
+            ..PromptRequest::new(&agent, &strategy, anchors(), &Estimate)
+        };
+        let Ok(Assembled { text, .. }) = build(&request, &MadeUp::of(9));
+        assert!(text.contains("agent `w ## EVIL`") && text.contains("\nSender: w ## EVIL\n"), "{text}");
+        assert!(!text.contains(|char| char != '\n' && is_hidden(char)), "{text:?}");
+    }
 }
 
 #[test]

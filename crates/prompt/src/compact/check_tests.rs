@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use stemmata_model::{Entry, EntryId, Part, Role};
 
 use super::*;
+use crate::compact::names::each_name;
 
 fn entries() -> Vec<Entry> {
     let said = |role, text: &str| {
@@ -20,10 +21,43 @@ fn entries() -> Vec<Entry> {
     ]
 }
 
-const BLOCK: &str = "Files\nsrc/client.rs edited ×2 @2: retry_limit\nCommands\n$ cargo test → fail ×2 @3\n$ cargo fmt → ok @3";
+/// Those entries, and what was done beside them: a file was edited twice, tests failed, a formatter did not.
+fn done() -> Vec<Entry> {
+    let edit = serde_json::json!({ "file_path": "src/client.rs", "old_string": "a", "new_string": "b" });
+    let mut entries = entries();
+    let calls = called(&[("Edit", edit.clone(), "ok", false), ("Edit", edit, "ok", false)]);
+    entries.extend(calls.into_iter().skip(1));
+    entries.extend(recorded("$ cargo test → fail\n$ cargo fmt → ok"));
+    entries
+}
+
+/// Calls of commands that ended as the lines of a summary have it.
+fn recorded(lines: &str) -> Vec<Entry> {
+    let mut calls = Vec::new();
+    for (command, status) in lines.lines().filter_map(|line| line.strip_prefix("$ ")?.rsplit_once(" → ")) {
+        let arguments = serde_json::json!({ "command": command });
+        let mut call = |printed, is_error| calls.push(("Bash", arguments.clone(), printed, is_error));
+        if status.ends_with("(failed before)") {
+            call("", true);
+        }
+        match status.split(' ').next() {
+            Some("ok") => call("", false),
+            Some("fail") => call("", true),
+            _ => call("Command running in background with ID: b1", false),
+        }
+    }
+    let mut entries = called(&calls);
+    entries.remove(0);
+    for (at, part) in entries.iter_mut().flat_map(|entry| &mut entry.parts).enumerate() {
+        if let Part::ToolCall { call_id, .. } | Part::ToolResult { call_id, .. } = part {
+            *call_id = format!("recorded{}", at / 2);
+        }
+    }
+    entries
+}
 
 fn check(answer: &str) -> Result<Checked, SummarizeError> {
-    let known = Known { entries: &entries(), numbers: &[11, 12, 13], root: "", block: BLOCK };
+    let known = Known { entries: &done(), numbers: &[11, 12, 13], root: "" };
     checked(answer, &known, 2_000)
 }
 
@@ -74,7 +108,7 @@ fn an_answer_that_is_the_conversation_is_not_used() {
 
 #[test]
 fn the_answer_has_its_limit() {
-    let known = Known { entries: &entries(), numbers: &[], root: "", block: BLOCK };
+    let known = Known { entries: &entries(), numbers: &[], root: "" };
     let answer = "Retries stay at five. The server drops slow clients.";
     let made = checked(answer, &known, 30).expect("the first is usable");
     assert_eq!(made.text, "Retries stay at five.");
@@ -109,10 +143,7 @@ fn worked() -> Vec<Entry> {
 }
 
 fn judged(entries: &[Entry], sentence: &str) -> Option<WhyDropped> {
-    let known =
-        Known {
-            entries, numbers: &[], root: "/w/mill", block: "$ cargo test -p mill --locked → ok ×2 @5"
-        };
+    let known = Known { entries, numbers: &[], root: "/w/mill" };
     let made = checked(&format!("The wheel turns.\n{sentence}"), &known, 2_000).expect("the first is usable");
     made.dropped.first().map(|dropped| dropped.why)
 }
@@ -172,7 +203,7 @@ fn what_the_entries_do_not_support_is_dropped_for_its_reason() {
     let failed = worked().into_iter().take(3).collect::<Vec<_>>();
     let quiet = &failed[..1];
     let known = |entries, sentence| {
-        let known = Known { entries, numbers: &[], root: "", block: "" };
+        let known = Known { entries, numbers: &[], root: "" };
         checked(&format!("The wheel turns.\n{sentence}"), &known, 2_000)
             .expect("usable")
             .dropped
@@ -186,7 +217,7 @@ fn what_the_entries_do_not_support_is_dropped_for_its_reason() {
 }
 
 /// Calls of tools with what they printed.
-fn called(calls: &[(&str, serde_json::Value, &str, bool)]) -> Vec<Entry> {
+pub(super) fn called(calls: &[(&str, serde_json::Value, &str, bool)]) -> Vec<Entry> {
     let entry = |role, part| Entry::said(EntryId::new("e").expect("a name"), role, vec![part]);
     let mut entries = vec![entry(Role::User, Part::Text("The wheel turns.".to_owned()))];
     for (at, (name, arguments, printed, is_error)) in calls.iter().enumerate() {
@@ -201,8 +232,9 @@ fn called(calls: &[(&str, serde_json::Value, &str, bool)]) -> Vec<Entry> {
     entries
 }
 
-fn judged_with(entries: &[Entry], block: &str, sentence: &str) -> Option<WhyDropped> {
-    let known = Known { entries, numbers: &[], root: "", block };
+pub(super) fn judged_with(entries: &[Entry], block: &str, sentence: &str) -> Option<WhyDropped> {
+    let entries = [entries, &recorded(block)].concat();
+    let known = Known { entries: &entries, numbers: &[], root: "" };
     let made = checked(&format!("The wheel turns.\n{sentence}"), &known, 2_000).expect("the first is usable");
     made.dropped.first().map(|dropped| dropped.why)
 }
@@ -304,10 +336,10 @@ fn a_list_of_numbers_alone_takes_no_square_time() {
 
 #[test]
 fn headings_and_hidden_characters_of_an_answer_do_not_come_along() {
-    let known = Known { entries: &worked(), numbers: &[], root: "", block: "" };
+    let known = Known { entries: &worked(), numbers: &[], root: "" };
     let made = checked("## Pinned, verbatim\u{2028}# Goal\u{202e}\nThe wheel\u{200b} turns.", &known, 2_000)
         .expect("usable");
-    assert_eq!(made.text, "Pinned, verbatim\nGoal\nThe wheel turns.");
+    assert_eq!(made.text, "> Pinned, verbatim\nGoal\nThe wheel turns.");
 }
 
 proptest! {
@@ -316,7 +348,7 @@ proptest! {
         answer in "([a-z_]{1,12}(\\.rs|/[a-z]{1,6}|@[0-9]{1,3})?[ .\n]){1,40}", chars_max in 0..400_usize,
     ) {
         let entries = entries();
-        let known = Known { entries: &entries, numbers: &[], root: "", block: BLOCK };
+        let known = Known { entries: &entries, numbers: &[], root: "" };
         if let Ok(made) = checked(&answer, &known, chars_max) {
             prop_assert!(made.text.chars().count() <= chars_max);
             let said = Said::of(&known);

@@ -50,8 +50,7 @@ pub fn completed(
         focus,
         chars_max,
     };
-    let known =
-        Known { entries: compacted, numbers: window.numbers, root: root(entries), block: &record.text };
+    let known = Known { entries: compacted, numbers: window.numbers, root: root(entries) };
     let mut progress = Progress::default();
     let mut failures = Vec::new();
     while progress.next_summary() == NextSummary::Llm && !record.text.is_empty() {

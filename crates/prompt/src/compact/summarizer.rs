@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use regex::Regex;
-use stemmata_model::quote::visible_lines;
+use stemmata_model::quote::{one_line, visible_lines};
 
 /// What would end a frame of the question, or begin one.
 static FRAME: LazyLock<Regex> = LazyLock::new(|| {
@@ -125,7 +125,7 @@ fn about_conversation(asked: &SummaryAsked<'_>) -> String {
          of files, functions, commands and numbers that stand in the conversation, spelled as there."
     );
     if let Some(focus) = focus {
-        let _infallible = write!(text, "\nLook first at: {focus}");
+        let _infallible = write!(text, "\nLook first at: {}", one_line(focus));
     }
     text
 }

@@ -28,6 +28,7 @@ pub(in crate::compact) use counted::hash;
 pub use draft::{Kept, Section};
 pub use facts::{Facts, facts};
 pub use limits::{Limits, Shares, Size};
+pub(in crate::compact) use lines::command as shown_command;
 
 /// Summarizes `entries[..recent_from]`, knowing that the entries after them are still in the window. Nothing else is known: the same
 /// entries give the same bytes, whatever follows them. `pinned` are positions of entries that stay verbatim.

@@ -2,6 +2,8 @@
 //!
 //! Which of it fits a task is decided elsewhere.
 
+use stemmata_model::quote::is_line_break;
+
 use super::candidate::{Candidate, CandidateKind, Provenance, Shares, Standing};
 use crate::reduce::cut::cut;
 use crate::reduce::memory::v1::{By, Decision, Evidence, Kind, TaskList, TaskStatus};
@@ -27,9 +29,8 @@ pub fn mark_superseded(candidates: &mut [Candidate], memory: &ProjectMemory) {
             if is_all {
                 candidate.standing = Standing::Superseded;
             }
-            // In front: who reads on knows what it is, and what is cut off is never the mark.
-            candidate.full = format!("{mark} {}", candidate.full);
-            candidate.compact = format!("{mark} {}", candidate.compact);
+            candidate.full = marked(&candidate.full, &mark, is_all);
+            candidate.compact = marked(&candidate.compact, &mark, is_all);
         }
         for beside in &mut candidate.window {
             if let Some((mark, _)) = replaced.mark(&beside.text, |_| false) {
@@ -37,6 +38,17 @@ pub fn mark_superseded(candidates: &mut [Candidate], memory: &ProjectMemory) {
             }
         }
     }
+}
+
+/// Returns a text with a mark in front: who reads on knows what it is, and what is cut off is never the mark. Where all of the text is
+/// replaced, each line has it: one alone would read as if the others still held.
+fn marked(text: &str, mark: &str, is_all: bool) -> String {
+    let mut is_first = true;
+    let line = |line: &str| {
+        let has_mark = std::mem::take(&mut is_first) || is_all && !line.trim().is_empty();
+        if has_mark { format!("{mark} {line}") } else { line.to_owned() }
+    };
+    text.split(is_line_break).map(line).collect::<Vec<_>>().join("\n")
 }
 
 const fn is_said(kind: CandidateKind) -> bool {

@@ -277,7 +277,7 @@ fn what_repeats_a_replaced_decision_is_marked() {
     };
     let mut candidates = [
         said("2", CandidateKind::Hit, "Use Jina for web search"),
-        said("2", CandidateKind::Turn, "Use Jina"),
+        said("2", CandidateKind::Turn, "Use Jina\nfor web search\u{2028}\n- always"),
         said("9", CandidateKind::Hit, "They said: Use Jina for web search. And more."),
         said("3", CandidateKind::Hit, "Use Exa for web search"),
         said("8", CandidateKind::Hit, "Use it well"),
@@ -295,7 +295,7 @@ fn what_repeats_a_replaced_decision_is_marked() {
     let longer = "[superseded: Use Jina for web search] They said: Use Jina for web search. And more.";
     let wanted = [
         ("[superseded] Use Jina for web search", Standing::Superseded),
-        ("[superseded] Use Jina", Standing::Superseded),
+        ("[superseded] Use Jina\n[superseded] for web search\n\n[superseded] - always", Standing::Superseded),
         (longer, Standing::Open),
         ("Use Exa for web search", Standing::Open),
         ("Use it well", Standing::Open),

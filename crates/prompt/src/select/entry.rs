@@ -2,6 +2,7 @@
 //!
 //! For a prompt in which earlier turns are quoted. What a client loads is `translate`'s in `stemmata-runtimes`.
 
+use stemmata_model::quote::label;
 use stemmata_model::{Entry, Part};
 
 use super::message::Piece;
@@ -41,14 +42,14 @@ fn part_text(part: &Part) -> Option<String> {
         Part::Text(text) | Part::Summary { text, .. } => text.trim_end().to_owned(),
         Part::Thinking { .. } | Part::Opaque { .. } => return None,
         Part::ToolCall { name, arguments, .. } => {
-            format!("[call {name}] {}", cut(arguments, ARGUMENTS_CHARS_MAX))
+            format!("[call {}] {}", label(name), cut(arguments, ARGUMENTS_CHARS_MAX))
         }
         Part::ToolResult { is_error, parts, .. } => {
             let says = if *is_error { "[failed]" } else { "[result]" };
             format!("{says} {}", cut(&result_text(parts), RESULT_CHARS_MAX))
         }
-        Part::Image { media_type, .. } => format!("[image {media_type}]"),
-        Part::File { name, .. } => format!("[file {name}]"),
+        Part::Image { media_type, .. } => format!("[image {}]", label(media_type)),
+        Part::File { name, .. } => format!("[file {}]", label(name)),
     };
     (!text.is_empty()).then_some(text)
 }
@@ -57,9 +58,9 @@ fn part_text(part: &Part) -> Option<String> {
 fn result_text(parts: &[Part]) -> String {
     let texts = parts.iter().filter_map(|part| match part {
         Part::Text(text) | Part::Summary { text, .. } => Some(text.trim_end().to_owned()),
-        Part::Image { media_type, .. } => Some(format!("[image {media_type}]")),
-        Part::File { name, .. } => Some(format!("[file {name}]")),
-        Part::ToolCall { name, .. } => Some(format!("[call {name}]")),
+        Part::Image { media_type, .. } => Some(format!("[image {}]", label(media_type))),
+        Part::File { name, .. } => Some(format!("[file {}]", label(name))),
+        Part::ToolCall { name, .. } => Some(format!("[call {}]", label(name))),
         Part::Thinking { .. } | Part::ToolResult { .. } | Part::Opaque { .. } => None,
     });
     texts.collect::<Vec<_>>().join("\n")

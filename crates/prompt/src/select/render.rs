@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use stemmata_model::quote::{contained, is_hidden, is_line_break, one_line, quoted, visible};
+use stemmata_model::quote::{contained, is_hidden, is_line_break, label, one_line, quoted, visible};
 use stemmata_model::{Json, Timestamp};
 
 use super::message::Message;
@@ -13,7 +13,7 @@ use super::reader::Hit;
 
 /// Returns the section of a topic's messages; empty without messages.
 pub fn topic_text(topic: &str, messages: &[Message]) -> String {
-    section(&format!("Messages from topic: {topic}"), messages)
+    section(&format!("Messages from topic: {}", label(topic)), messages)
 }
 
 /// Returns the section of recent turns; empty without any.
@@ -62,7 +62,7 @@ pub(super) fn hit_text(hit: &Hit) -> String {
 
 /// Returns one message's part of its section. No line of what it says begins a section, a message or data.
 pub fn message_text(message: &Message) -> String {
-    let mut text = format!("{}{}:\n", bracketed(message.at), message.sender);
+    let mut text = format!("{}{}:\n", bracketed(message.at), label(message.sender.as_str()));
     if let Some(said) = message.text.as_deref().filter(|said| !said.is_empty()) {
         if message.answers.is_empty() {
             // An issue, a page or a pasted log may say anything.
@@ -92,7 +92,7 @@ fn section_of(heading: &str, messages: impl Iterator<Item = String>) -> String {
 }
 
 /// Returns a time as a section has it. An unknown one has brackets, too: [`contained`] quotes a text with a line that begins with a
-/// bracket, so no text forges such a line; a bare `user:` it could.
+/// bracket, so no text forges such a line.
 fn bracketed(at: Option<Timestamp>) -> String {
     format!("[{}] ", at.map_or_else(|| "no time".to_owned(), millis))
 }

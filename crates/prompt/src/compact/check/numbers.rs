@@ -1,19 +1,20 @@
 //! Numbers that a conversation has, however they are written there. Not what they count.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// Numbers that people write out, from 0 on, in English and in German.
-const WORDS: [[&str; 13]; 2] = [
-    [
-        "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
-        "twelve",
-    ],
-    [
-        "null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf",
-        "zwölf",
-    ],
-];
+use super::words::each_in_words;
 
+/// Where the ten digits of other scripts begin.
+const ZEROS: [char; 14] = [
+    '\u{660}', '\u{6f0}', '\u{7c0}', '\u{966}', '\u{9e6}', '\u{a66}', '\u{ae6}', '\u{b66}', '\u{be6}',
+    '\u{c66}', '\u{e50}', '\u{ed0}', '\u{1040}', '\u{ff10}',
+];
+/// Numbers in words below this one are not judged.
+const WORDS_MIN: u64 = 3;
+
+/// Bytes of a number in another base.
+const CODED_BYTES_MAX: usize = 24;
 /// Digits of a rounded number that say something: 40 may be of anything from 35 to 45.
 const ROUNDED_DIGITS_MIN: usize = 2;
 
@@ -28,6 +29,7 @@ pub(super) struct Numbers {
 impl Numbers {
     /// Adds the numbers of a text, also those within words.
     pub(super) fn add(&mut self, text: &str) {
+        let text = &*folded(text);
         each(text, |number| {
             // `1,2,4` may be a list.
             self.written
@@ -37,11 +39,10 @@ impl Numbers {
                 self.written.insert(written);
             }
         });
-        for word in text.split(|char: char| !char.is_alphabetic()).filter(|word| word.len() <= 6) {
-            let lower = word.to_lowercase();
-            let number = WORDS.iter().find_map(|words| words.iter().position(|word| *word == lower));
-            self.written.extend(number.map(|number| number.to_string()));
-        }
+        each_in_words(text, &mut |value| {
+            self.written.insert(value.to_string());
+        });
+        self.written.extend(text.chars().filter(|char| is_other(*char)).map(String::from));
     }
 
     pub(super) fn sort(&mut self) {
@@ -52,7 +53,15 @@ impl Numbers {
     /// Whether all numbers of a sentence were said: as they are, in another notation, or more exactly. Digits within a word belong
     /// to the word, and the number of a list's item counts nothing.
     pub(super) fn has_all(&self, sentence: &str) -> bool {
-        let mut has_all = true;
+        let sentence = &*folded(sentence);
+        let mut has_all = sentence
+            .chars()
+            .filter(|char| is_other(*char))
+            .all(|char| self.written.contains(char.to_string().as_str()));
+        each_in_words(sentence, &mut |value| {
+            // Smaller ones are said of anything: "one of the two".
+            has_all &= value < WORDS_MIN || self.written.contains(&value.to_string());
+        });
         each(sentence, |number| {
             let is_free = number.stands_free && !number.is_of_list(sentence);
             has_all &= !is_free || self.has(&number);
@@ -115,13 +124,13 @@ impl Number<'_> {
             readings.push(self.digits.to_owned());
         }
         if let Some(zeros) = self.scale {
+            // `10k` is no ten.
             let scaled = |written: &String| {
                 let (whole, fraction) = written.split_once('.').unwrap_or((written, ""));
                 let fraction = fraction.get(..zeros).unwrap_or(fraction);
                 plain(&format!("{whole}{fraction:0<zeros$}"))
             };
-            let scaled: Vec<String> = readings.iter().map(scaled).collect();
-            readings.extend(scaled);
+            readings = readings.iter().map(scaled).collect();
         }
         let zeros: Vec<String> = readings
             .iter()
@@ -150,7 +159,7 @@ fn without_zeros(written: &str) -> String {
     written.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-fn each<'t>(text: &'t str, mut visit: impl FnMut(Number<'t>)) {
+fn each(text: &str, mut visit: impl FnMut(Number<'_>)) {
     let separates =
         |char: char| matches!(char, ',' | '.' | '\'' | '’' | '_' | '\u{a0}' | '\u{2009}' | '\u{202f}');
     let mut from = 0;
@@ -167,6 +176,11 @@ fn each<'t>(text: &'t str, mut visit: impl FnMut(Number<'t>)) {
             }
             end = at + letter.len_utf8();
         }
+        if let Some((value, length)) = coded(rest) {
+            visit(Number { digits: &value, at: start, scale: None, stands_free: is_free(text, start) });
+            from = start + length;
+            continue;
+        }
         let (digits, behind) = rest.split_at(end);
         let mut behind = behind.chars();
         let zeros = match behind.next() {
@@ -175,11 +189,48 @@ fn each<'t>(text: &'t str, mut visit: impl FnMut(Number<'t>)) {
             _ => None,
         };
         let scale = zeros.filter(|_| !behind.next().is_some_and(char::is_alphanumeric));
-        let before = text.get(..start).and_then(|before| before.chars().next_back());
-        let stands_free = !before.is_some_and(|char| char.is_alphanumeric() || char == '_');
-        visit(Number { digits, at: start, scale, stands_free });
+        visit(Number { digits, at: start, scale, stands_free: is_free(text, start) });
         from = start + end;
     }
+}
+
+/// Whether no letter stands right before a place.
+fn is_free(text: &str, start: usize) -> bool {
+    let before = text.get(..start).and_then(|before| before.chars().next_back());
+    !before.is_some_and(|char| char.is_alphanumeric() || char == '_')
+}
+
+/// Returns what `0x1F90` and `1e6` stand for, in plain digits, and their length.
+fn coded(text: &str) -> Option<(String, usize)> {
+    let word = text.bytes().take(CODED_BYTES_MAX).take_while(u8::is_ascii_alphanumeric).count();
+    let word = text.get(..word)?;
+    let lower = word.to_ascii_lowercase();
+    let of_base = |mark: &str, base: u32| u64::from_str_radix(lower.strip_prefix(mark)?, base).ok();
+    let power = || {
+        let (digits, exponent) = lower.split_once('e')?;
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let exponent = exponent.parse::<u32>().ok().filter(|_| is_number(digits) && is_number(exponent))?;
+        digits.parse::<u64>().ok()?.checked_mul(10_u64.checked_pow(exponent)?)
+    };
+    let value = of_base("0x", 16).or_else(|| of_base("0b", 2)).or_else(|| of_base("0o", 8)).or_else(power)?;
+    Some((value.to_string(), word.len()))
+}
+
+/// Returns a text with the digits of every script as `0` to `9`.
+fn folded(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let digit = |char: char| {
+        let of = |zero: &char| u32::from(char).checked_sub(u32::from(*zero)).filter(|digit| *digit < 10);
+        ZEROS.iter().find_map(of).and_then(|digit| char::from_digit(digit, 10)).unwrap_or(char)
+    };
+    Cow::Owned(text.chars().map(digit).collect())
+}
+
+/// Whether a character is a number of its own, such as `½`: it is known where it was said.
+fn is_other(char: char) -> bool {
+    !char.is_ascii() && char.is_numeric()
 }
 
 #[cfg(test)]
@@ -195,6 +246,10 @@ mod tests {
         said.sort();
         for sentence in [
             "8443",
+            "８４４３",
+            "0x20FB",
+            "five of them, one of two",
+            "twelve",
             "8.443 is read",
             "8,443",
             "8'443",
@@ -222,7 +277,28 @@ mod tests {
         ] {
             assert!(said.has_all(sentence), "{sentence}");
         }
-        for sentence in ["8444", "8,500", "98 %", "84", "13ms", "in 3 files", "900", "4th", "1.2.4", "9k"] {
+        for sentence in [
+            "8444",
+            "٨٠٨٠",
+            "８４４４",
+            "10k",
+            "0x1F90",
+            "1e6",
+            "½",
+            "Ninety-nine tests",
+            "eight thousand",
+            "a hundred",
+            "neunundneunzig",
+            "8,500",
+            "98 %",
+            "84",
+            "13ms",
+            "in 3 files",
+            "900",
+            "4th",
+            "1.2.4",
+            "9k",
+        ] {
             assert!(!said.has_all(sentence), "{sentence}");
         }
     }

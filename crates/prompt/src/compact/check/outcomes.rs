@@ -1,10 +1,14 @@
 //! How tests, builds and linters ended, as calls show it and as people say it. What a sentence claims is read in `claims`.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use regex::Regex;
-use stemmata_acts::{Act, Outcome, ToolUse, command, tool_uses};
+use stemmata_acts::{Act, Outcome, ToolUse, command};
 use stemmata_model::{Entry, EntryKind, Part, Role};
+
+use crate::compact::summary::shown_command;
 
 use super::claims::{ALL, About, BUILD, CHECKS, Claim, KINDS, LINT, MARKS, TESTS, claims, topic};
 
@@ -64,20 +68,22 @@ struct Ended {
     last: Option<bool>,
 }
 
-/// A command of the record.
+/// A command that ran.
 #[derive(Debug)]
-struct Recorded<'a> {
-    line: &'a str,
+struct Ran {
+    line: String,
     /// Whether its newest run passed or failed; none where that is not known: it still runs, nothing answered it.
     passed: Option<bool>,
     has_failed: bool,
+    runs: u64,
 }
 
-/// How tests, builds and linters ended, and the commands of the record.
+/// How tests, builds and linters ended, and each command.
 #[derive(Default)]
-pub(super) struct Outcomes<'a> {
+pub(super) struct Outcomes {
     ended: [Ended; KINDS],
-    recorded: Vec<Recorded<'a>>,
+    /// The longest first: a command may begin as another does.
+    ran: Vec<Ran>,
 }
 
 /// What the conversation says of a sentence about outcomes.
@@ -91,12 +97,25 @@ pub(super) enum Shown {
     Denied,
 }
 
-impl<'a> Outcomes<'a> {
+impl Outcomes {
     /// Reads the calls of a conversation, and what was said in it.
-    pub(super) fn read(&mut self, entries: &[Entry]) {
-        for used in tool_uses(entries) {
-            self.run(&used);
+    pub(super) fn read(&mut self, uses: &[ToolUse<'_>], entries: &[Entry]) {
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for used in uses {
+            self.run(used);
+            for line in used.commands().filter_map(|command| shown_command(&command.line)) {
+                let at = *places.entry(line).or_insert_with_key(|line| {
+                    self.ran.push(Ran { line: line.clone(), passed: None, has_failed: false, runs: 0 });
+                    self.ran.len() - 1
+                });
+                let Some(ran) = self.ran.get_mut(at) else { continue };
+                let has_failed = matches!(used.outcome, Outcome::Failed { .. });
+                ran.passed = (has_failed || used.outcome == Outcome::Passed).then_some(!has_failed);
+                ran.has_failed |= has_failed;
+                ran.runs += 1;
+            }
         }
+        self.ran.sort_by_key(|ran| Reverse(ran.line.len()));
         // An earlier summary proves nothing: it was written as this one is.
         let is_said = |entry: &&Entry| entry.role != Role::Tool && entry.kind != EntryKind::CompactionSummary;
         let texts = entries.iter().filter(is_said).flat_map(|entry| &entry.parts);
@@ -151,24 +170,21 @@ impl<'a> Outcomes<'a> {
         }
     }
 
-    /// Reads the record's line about a command: what stands behind its arrow.
-    pub(super) fn record(&mut self, line: &'a str, status: &str) {
-        let passed = match status.split(' ').next() {
-            Some("ok") => Some(true),
-            Some("fail") => Some(false),
-            _ => None,
-        };
-        let has_failed = passed == Some(false) || status.ends_with("(failed before)");
-        // The longest first: a command may begin as another does.
-        let at = self.recorded.partition_point(|known| known.line.len() >= line.len());
-        self.recorded.insert(at, Recorded { line, passed, has_failed });
+    /// Forgets commands that a text does not have: a conversation may have thousands, and each is looked for in each sentence.
+    pub(super) fn keep_named(&mut self, text: &str) {
+        self.ran.retain(|ran| text.contains(&ran.line));
+    }
+
+    /// Returns how often each command ran.
+    pub(super) fn counts(&self) -> impl Iterator<Item = u64> {
+        self.ran.iter().map(|ran| ran.runs)
     }
 
     /// Says whether all that a sentence claims holds: that something passes where its newest run did, that it failed where one did.
     pub(super) fn shown(&self, sentence: &str) -> Shown {
         let mut text = without_marks(sentence);
-        for (recorded, mark) in self.recorded.iter().zip(MARKS) {
-            text = with_mark(text, recorded.line, mark);
+        for (ran, mark) in self.ran.iter().zip(MARKS) {
+            text = with_mark(text, &ran.line, mark);
         }
         let shown = claims(&text).into_iter().map(|claim| self.holds(claim));
         shown.max().unwrap_or(Shown::Held)
@@ -192,7 +208,7 @@ impl<'a> Outcomes<'a> {
                 let about = self.ended.iter().enumerate().filter(|(bit, _)| kinds & (1 << bit) != 0);
                 about.map(|(_, ended)| judge(*ended)).max().unwrap_or(Shown::Held)
             }
-            About::Command(at) => self.recorded.get(at).map_or(Shown::Held, |of| {
+            About::Command(at) => self.ran.get(at).map_or(Shown::Held, |of| {
                 let last = of.passed;
                 judge(Ended { has_passed: last == Some(true), has_failed: of.has_failed, last })
             }),
@@ -200,12 +216,12 @@ impl<'a> Outcomes<'a> {
     }
 }
 
-/// Replaces the characters that stand for commands of the record, which a text may have as it may have any.
+/// Replaces the characters that stand for commands that ran, which a text may have as it may have any.
 fn without_marks(text: &str) -> String {
     text.replace(|char| MARKS.contains(&char), " ")
 }
 
-/// Puts a mark in the place of a command of the record, where a text has it whole: `cargo test -p mill` is not in
+/// Puts a mark in the place of a command that ran, where a text has it whole: `cargo test -p mill` is not in
 /// `cargo test -p mill-core`.
 fn with_mark(text: String, line: &str, mark: char) -> String {
     let is_part = |char: char| char.is_alphanumeric() || matches!(char, '_' | '-');

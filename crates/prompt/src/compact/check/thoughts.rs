@@ -13,6 +13,20 @@ static MARK: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&pattern).expect("a pattern of this file, which a test compiles")
 });
 
+/// A line that names itself a thought: `**Thought:** x`, `(thinking) x`, `Reasoning:`.
+static LABEL: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?i)^[\s\-*_>(\[#]*(?:my\s+|inner\s+)?(?:thoughts?|thinking|reasoning|reflections?|scratchpad|monologue)(?:\s+process)?[*_]*\s*(?:[)\]:：][\s*_:]*)(?P<rest>.*)$",
+    )
+    .expect("a pattern of this file, which a test compiles")
+});
+
+/// Whether a line names itself a thought, and whether it says nothing else.
+pub(super) fn begins(line: &str) -> Option<bool> {
+    let found = LABEL.captures(line)?;
+    Some(found.name("rest").is_none_or(|rest| rest.as_str().trim().is_empty()))
+}
+
 /// Splits an answer into what it says and what its model thought. A thought that nothing ends goes to the end of the answer; one
 /// whose beginning the server swallowed begins with the answer.
 pub(super) fn split(answer: &str) -> (String, Vec<String>) {
@@ -52,6 +66,24 @@ pub(super) fn split(answer: &str) -> (String, Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_may_name_itself_a_thought() {
+        for line in [
+            "**Thought:** x",
+            "Reasoning: x",
+            "(thinking) x",
+            "- *Thinking*: x",
+            "[Thought] x",
+            "Inner monologue: x",
+        ] {
+            assert_eq!(begins(line), Some(false), "{line}");
+        }
+        assert_eq!(begins("## Thoughts:"), Some(true));
+        for line in ["Thinking budgets are read", "The reasoning: x", "Reason: x", "thought(x)"] {
+            assert_eq!(begins(line), None, "{line}");
+        }
+    }
 
     #[test]
     fn what_a_model_thought_is_no_answer() {

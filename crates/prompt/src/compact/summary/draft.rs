@@ -1,6 +1,6 @@
 //! A summary that is being written: its sections, what is left of its size, and why each line is there.
 
-use stemmata_model::quote::{begins_section, is_line_break, quoted, visible};
+use stemmata_model::quote::{begins_section, begins_something, is_line_break, quoted, visible};
 
 use super::counted::hash;
 use super::table::Table;
@@ -66,6 +66,13 @@ impl Section {
             Self::Notes => "the sentence has a decision, a result or important names",
             Self::Names => "the names are likely to be needed again and are no longer in the window",
         }
+    }
+
+    /// Whether a line is the title of a section, without its marks.
+    pub(in crate::compact) fn is_title(line: &str) -> bool {
+        let bare = |line: &str| line.trim_matches(|char: char| !char.is_alphanumeric()).to_lowercase();
+        let line = bare(line);
+        Self::ALL.iter().any(|section| bare(section.title()) == line)
     }
 
     const fn title(self) -> &'static str {
@@ -192,15 +199,18 @@ pub(super) fn number(numbers: &[u64], entry: usize) -> u64 {
     numbers.get(entry).copied().unwrap_or((entry as u64).saturating_add(1))
 }
 
-/// Returns a text as a line of a section; what was said verbatim keeps its lines, which are quoted already. A line of a tool's
-/// output that has the form of a heading would begin a section of the summary.
+/// Returns a text as a line of a section; what was said verbatim keeps its lines, which are quoted already. A file's name and a line
+/// of a tool's output begin their lines: one that looks like a heading, a tag or a record of ours is quoted.
 fn own(section: Section, text: &str) -> String {
     let shown = |line: &str| visible(&line.replace('\t', " "));
     if matches!(section, Section::Pins | Section::Prompts) {
         return text.split('\n').map(shown).collect::<Vec<_>>().join("\n");
     }
     let line = shown(&text.replace(is_line_break, " "));
-    if begins_section(&line) { format!("> {line}") } else { line }
+    let has_mark = !matches!(section, Section::Files | Section::Names);
+    let is_record = line.trim_start().starts_with(['$', '!']);
+    let is_forged = if has_mark { begins_section(&line) } else { begins_something(&line) || is_record };
+    if is_forged { format!("> {}", line.trim_start()) } else { line }
 }
 
 /// Returns a text of somebody, to be kept word by word: as it is where it has one line, else quoted line by line.

@@ -107,7 +107,7 @@ fn without_gutter(line: &str) -> &str {
 }
 
 /// Returns a command as it is known again: its first line, without the folder that it goes to first.
-pub(super) fn command(line: &str) -> Option<String> {
+pub(in crate::compact) fn command(line: &str) -> Option<String> {
     let line = line.trim();
     let entered = || {
         let rest = line.strip_prefix("cd ")?;

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeSet;
 
+use stemmata_model::quote::one_line;
+
 use super::items::ordered;
 use super::project::ProjectMemory;
 use super::recent;
@@ -201,7 +203,11 @@ fn touches(file: &FileTouched) -> String {
     ];
     let mut said: Vec<String> = all.into_iter().flatten().collect();
     if file.how == How::Moved {
-        said.push(file.to.as_ref().map_or_else(|| "moved away".to_owned(), |to| format!("moved to {to}")));
+        said.push(
+            file.to
+                .as_ref()
+                .map_or_else(|| "moved away".to_owned(), |to| format!("moved to {}", one_line(to))),
+        );
     } else if (file.deleted > 0 || file.moved > 0) && !is_gone(file) {
         said.push("there again".to_owned());
     }
@@ -246,7 +252,7 @@ impl Thread {
 impl FileTouched {
     /// Returns the path and what was done to it, on one line.
     pub fn describe(&self) -> String {
-        format!("{} ({})", self.path, touches(self))
+        format!("{} ({})", one_line(&self.path), touches(self))
     }
 }
 
@@ -268,8 +274,7 @@ impl Failure {
             (About::Command { parts }, None) => {
                 format!("`{}`: ", cut(parts.first().map_or("", String::as_str), COMMAND_CHARS_MAX))
             }
-            (About::File { path }, _) => format!("{path}: "),
-            (About::Tool { name }, _) => format!("{name}: "),
+            (About::File { path: name } | About::Tool { name }, _) => format!("{}: ", one_line(name)),
             (About::Message, _) => String::new(),
         };
         format!("[{mark}] {about}{}", self.text)

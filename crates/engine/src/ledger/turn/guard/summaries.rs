@@ -139,7 +139,7 @@ impl Engine {
         let is_down = matches!(answer, Err(SummarizeError::Failed { .. }));
         work.guarding.asked.borrow_mut().is_down |= is_down;
         // What tools printed is a stranger's text: a sentence that names what they did not is not theirs.
-        let known = Known { entries, numbers: &[], root: "", block: "" };
+        let known = Known { entries, numbers: &[], root: "" };
         match answer.and_then(|answer| checked(&answer, &known, LLM_OUTPUT_CHARS_MAX)) {
             Ok(Checked { text: summary, dropped, .. }) => {
                 let scrubber = self.scrubber_of_ledger(&work.turn.ledger)?;
