@@ -2,7 +2,8 @@
 //!
 //! What a crash of a process does is tested with real processes, not here.
 
-use std::collections::BTreeSet;
+mod plan;
+
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
@@ -25,6 +26,8 @@ use stemmata_store::{
     StoreError, StoreIdentity, StoredAt, TipFilter, UnseenKey, Usage, Verified, Write,
 };
 
+use self::plan::{Pages, Plan};
+
 /// A [`Store`] around another one, whose batches fail on demand.
 pub struct FaultyStore<S> {
     inner: S,
@@ -32,25 +35,6 @@ pub struct FaultyStore<S> {
     pages: Mutex<Pages<S>>,
     reads: AtomicU64,
 }
-
-#[derive(Default)]
-struct Plan {
-    packs: bool,
-    calls: u64,
-    fault: Option<(u64, Fault)>,
-    lost: BTreeSet<ArtifactId>,
-    meddler: Option<(u64, BeforeBatch)>,
-    at_read: Option<(u64, BeforeBatch)>,
-}
-
-/// What becomes of reading pages of events.
-struct Pages<S> {
-    bytes_max: usize,
-    meddler: Option<AfterPage<S>>,
-}
-
-type BeforeBatch = Box<dyn FnOnce() + Send>;
-type AfterPage<S> = Box<dyn FnMut(&S) + Send>;
 
 impl<S> fmt::Debug for FaultyStore<S> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -76,15 +60,12 @@ impl<S: Store> FaultyStore<S> {
     }
 
     fn looked_at(&self) -> &S {
-        let act = {
-            let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_due = plan.at_read.as_mut().is_some_and(|(left, _)| {
-                *left = left.saturating_sub(1);
-                *left == 0
-            });
-            if is_due { plan.at_read.take() } else { None }
-        };
-        if let Some((_, act)) = act {
+        let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+        plan.looks += 1;
+        let looks = plan.looks;
+        let meddler = plan.at_read.take_if(|(number, _)| *number == looks);
+        drop(plan);
+        if let Some((_, act)) = meddler {
             act();
         }
         &self.inner
@@ -106,7 +87,7 @@ impl<S: Store> FaultyStore<S> {
     /// may use this store.
     pub fn meddle_at_read(&self, number: u64, act: impl FnOnce() + Send + 'static) {
         let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
-        plan.at_read = Some((number, Box::new(act)));
+        plan.at_read = Some((plan.looks + number, Box::new(act)));
     }
 
     /// Returns whether somebody is still to act.
