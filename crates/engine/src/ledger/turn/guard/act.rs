@@ -155,9 +155,7 @@ impl Engine {
         } else {
             Sizes::of(&entries, guard.counter, (overhead, Some(guard.config.window().limit())))
         };
-        if sizes.is_reported {
-            work.known.overhead = sizes.overhead;
-        }
+        work.known.overhead = sizes.overhead;
         if let Some(requested) = guarding.requested {
             sizes.raise_to(requested);
             work.known.overhead = sizes.overhead;
