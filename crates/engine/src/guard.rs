@@ -13,7 +13,7 @@ use stemmata_prompt::guard::{
     TaskGraph, TriggerFacts, Window, Zone, checkpoint_reasons, item_counters, plan_prune, plan_to_target,
 };
 use stemmata_prompt::window::{
-    Estimated, EstimatedFrom, Measure, Unbelievable, entry_tokens, estimate, held_tokens, largest_report,
+    Estimated, EstimatedFrom, Measure, Unbelievable, entry_tokens, estimate, held_tokens,
 };
 
 pub use live::{LiveWindow, known_window, window_within_model};
@@ -91,11 +91,7 @@ impl LiveWindow {
     /// # Errors
     /// `Refused` for a window of more turns than can be judged.
     pub fn guard(&self, wanted: &GuardWanted<'_>) -> Result<Guarded> {
-        let sizes = Sizes::of(
-            &self.entries,
-            wanted.counter,
-            (wanted.overhead, Largest::Known(self.largest_window())),
-        );
+        let sizes = Sizes::of(&self.entries, wanted.counter, (wanted.overhead, self.largest_window()));
         let weighed = Weighed::of((&self.entries, &self.pins), sizes, wanted.counter, &self.told)?;
         let request = weighed.request(wanted.window, wanted.now);
         let (plan, overflow) = match plan_prune(request) {
@@ -215,15 +211,6 @@ impl Weighed {
     }
 }
 
-/// What a report may say at most.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Largest {
-    /// What the model takes, where that is known.
-    Known(Option<Tokens>),
-    /// As much as a window, beside its entries: what fills it by itself was of no request.
-    Window(Tokens),
-}
-
 /// What a window takes, and each entry of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Sizes {
@@ -251,25 +238,19 @@ impl Sizes {
 
     /// Reported usage is of the whole request: what is more than the entries count is the system prompt and the tools. Where it is
     /// less, the count was too high (a provider drops earlier thinking), and the entries share what was reported.
-    /// A report that cannot be the size of a window is left aside; `largest` is what the model takes at most, where that is known.
+    /// A report that cannot be the size of a window is left aside; `largest` is what the window holds, where that is known.
     pub(crate) fn of(
         window: &[Entry],
         counter: &dyn TokenCounter,
-        (overhead, largest): (Tokens, Largest),
+        (overhead, largest): (Tokens, Option<Tokens>),
     ) -> Self {
         let mut entries: Vec<Tokens> = window.iter().map(|entry| entry_tokens(entry, counter)).collect();
-        let largest = match largest {
-            Largest::Known(largest) => largest,
-            Largest::Window(limit) => {
-                let held: Tokens = entries.iter().copied().sum();
-                Some(largest_report(limit, held))
-            }
-        };
         let size_at = |at: usize| entries.get(at).copied().unwrap_or_default();
         let held = |at: usize| window.get(at).map_or(Tokens(0), |entry| held_tokens(entry, counter));
         let measure = Measure { entries: window, counted: &size_at, held: &held, system: overhead, largest };
         let Estimated { tokens, from, left_aside } = estimate(measure);
         let EstimatedFrom::Usage { entry } = from else {
+            let overhead = tokens.saturating_sub(entries.iter().copied().sum());
             return Self { tokens, overhead, entries, is_reported: false, left_aside };
         };
         let behind: Tokens = entries.iter().skip(entry + 1).copied().sum();

@@ -19,12 +19,12 @@ pub use config::{
     WindowConfigError, WindowConfigSettings,
 };
 pub use estimate::{
-    Estimated, EstimatedFrom, Measure, Unbelievable, believed, entry_tokens, estimate, held_tokens,
+    Estimated, EstimatedFrom, Measure, Unbelievable, believed, entry_tokens, estimate, held_tokens, reported,
     usage_by_answer,
 };
 pub use overflow::{OverflowPhrase, OverflowSizes, overflow_of, overflow_sizes, silent_overflow};
-pub use overhead::{Overheads, largest_report};
-pub use pairs::{Paired, paired};
+pub use overhead::{Overheads, Report};
+pub use pairs::{Paired, named_apart, paired};
 pub use phrases::PHRASES;
 pub use progress::{CompactionLoop, CompactionSeen, NextSummary, Progress, SummaryRefused, accept_summary};
 pub(crate) use project::result_text;

@@ -193,10 +193,10 @@ pub struct TurnResult {
 pub struct TurnImage {
     /// Its media type, such as `image/png`.
     pub media_type: String,
-    /// Its bytes in base64.
+    /// Its bytes in base64, or a `data:` URL of them, whose media type counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
-    /// Its address, where the bytes are not given.
+    /// Its address (`https`, `http` or `gs`), where the bytes are not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }

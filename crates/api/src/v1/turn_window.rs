@@ -4,10 +4,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Note, TurnOf};
+use super::{Note, TurnImage, TurnOf};
 use crate::RawJson;
 
-/// Bytes of a provider's error that are read.
+/// Bytes of a provider's error that are read; the rest is left out.
 pub const PROVIDER_ERROR_BYTES_MAX: usize = 64 * 1024;
 
 /// Which window a session has, and how it is guarded. The same in every request of a session.
@@ -151,7 +151,8 @@ pub struct TurnWindowReport {
     pub notes: Vec<Note>,
 }
 
-/// An entry that the model of a session is to be given. Images, files and reasoning that only its provider can read are left out.
+/// An entry that the model of a session is to be given. Files and reasoning that only its provider can read are left out. No other
+/// entry has its id, and no other call that of one of its calls.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct WindowEntry {
@@ -171,6 +172,9 @@ pub struct WindowEntry {
     pub calls: Vec<WindowCall>,
     /// What tools returned.
     pub results: Vec<WindowResult>,
+    /// What a user shows; left out where that is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<TurnImage>,
 }
 
 /// A tool that the model asked for.
@@ -195,6 +199,9 @@ pub struct WindowResult {
     pub text: String,
     /// Whether it failed.
     pub is_error: bool,
+    /// The images that it returned; left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<TurnImage>,
 }
 
 /// How much a prune keeps and drops.

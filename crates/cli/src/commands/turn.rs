@@ -130,8 +130,10 @@ fn input<T: DeserializeOwned>(app: &App) -> Result<T, CliError> {
             "`turn` expects a JSON object on standard input, which is empty: docs/guide/prompts.md shows one";
         return Err(CliError::Usage(reason.to_owned()));
     }
+    // Some editors and shells begin a text with a byte order mark.
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     // A tool may print what is not of Unicode, and a harness may cut it within a character: it is stored all the same.
-    serde_json::from_str(&json_text(&bytes)).map_err(|error| {
+    serde_json::from_str(&json_text(bytes)).map_err(|error| {
         CliError::Usage(format!("standard input cannot be read as the request of a turn: {error}"))
     })
 }

@@ -254,6 +254,28 @@ fn a_call_in_the_warning_zone_writes_a_line_to_the_log_without_words_of_the_sess
 }
 
 #[test]
+fn a_window_that_leaves_the_safe_zone_in_one_step_writes_one_line_to_the_log() {
+    let stage = Stage::new();
+    let said = |id: &str, words: usize| {
+        let text = "word".repeat(words);
+        turn(&stage, "begin", &format!(r#""said":{{"id":"{id}","role":"user","text":"{text}"}}"#))
+    };
+    said("u1", 10);
+    assert_eq!(said("u2", 860)["window"]["zone"], "danger");
+    assert_eq!(said("u3", 10)["window"]["zone"], "danger");
+    let log = std::fs::read_to_string(stage.home.stemmata_home().join("logs/stemma.log")).unwrap();
+    assert_eq!(log.lines().filter(|line| line.contains("the danger zone")).count(), 1, "{log}");
+}
+
+#[test]
+fn a_request_may_begin_with_a_byte_order_mark() {
+    let stage = Stage::new();
+    let of = r#"{"turn":{"ledger":"c1","session":"s1","agent":"worker","template":"fixer"},"#;
+    let request = format!("\u{feff}{of}\"said\":{{\"role\":\"user\",\"text\":\"go\"}}}}");
+    assert_eq!(stage.feed(&["turn", "begin"], request.as_bytes()).ok().json()["session"], "s1");
+}
+
+#[test]
 fn a_loop_in_any_language_has_its_window_guarded() {
     let stage = Stage::new();
     let said = |id: &str, role: &str, words: usize| {

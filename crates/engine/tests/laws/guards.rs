@@ -77,6 +77,29 @@ fn reported_usage_holds_the_system_prompt_until_the_window_became_another_one() 
     assert_eq!((found.tokens, found.overhead, found.is_reported), (Tokens(127), Tokens(7), false));
 }
 
+/// Usage that is that of the session so far.
+#[test]
+fn sums_of_a_stored_session_are_left_aside() {
+    let said: Vec<Entry> = (1..=8)
+        .flat_map(|turn: i64| {
+            let sum = u64::try_from(turn).expect("positive") * 20_000;
+            [said(&format!("p{turn}"), turn, Role::User, 80), answer(&format!("a{turn}"), turn, 200, sum)]
+        })
+        .collect();
+    let found = guarded(&live(&lines(&said)), 200_000, 0);
+    assert_eq!((found.is_reported, found.overhead), (false, Tokens(19_980)));
+    assert!(found.tokens < Tokens(21_000) && found.notes.len() == 1, "{:?}", found.notes);
+    assert!(found.notes[0].message.contains("usage is that of one call"), "{:?}", found.notes);
+    // A session of long turns, whose usage is that of one call.
+    let said: Vec<Entry> = (1..=8)
+        .map(|turn: i64| {
+            answer(&format!("a{turn}"), turn, 12_000, 20_000 + u64::try_from(turn).expect("positive") * 3_500)
+        })
+        .collect();
+    let found = guarded(&live(&lines(&said)), 200_000, 0);
+    assert_eq!((found.is_reported, found.tokens, found.notes), (true, Tokens(48_000), Vec::new()));
+}
+
 #[test]
 fn a_pinned_entry_is_kept_and_says_so() {
     let said: Vec<Entry> = (0..9).map(|turn| said(&format!("p{turn}"), turn, Role::User, 400)).collect();

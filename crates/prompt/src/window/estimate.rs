@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use stemmata_model::{Entry, EntryId, EntryKind, IMAGE_TOKENS, Part, Role, TokenCounter, Tokens, Usage};
 
+use super::overhead::{Overheads, Report};
+
 /// What an estimate rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EstimatedFrom {
@@ -34,10 +36,10 @@ pub enum Unbelievable {
     AboveWindow {
         /// What was reported.
         reported: Tokens,
-        /// What is reported at most.
+        /// What the window holds.
         largest: Tokens,
     },
-    /// It grows with every answer, and not by what is said.
+    /// It grows with every answer by a whole request.
     Grows {
         /// What it says of the system prompt and the tools.
         overhead: Tokens,
@@ -54,15 +56,22 @@ pub enum Unbelievable {
 }
 
 impl Unbelievable {
+    /// Returns whether a window of so many counted tokens may have been reported so, since the provider takes more than it is said to
+    /// hold: a count is at most twice too small.
+    pub fn shows_overflow(self, counted: Tokens) -> bool {
+        matches!(self, Self::AboveWindow { reported, .. } if reported.0 / 2 <= counted.0)
+    }
+
     /// Says it as a sentence without a final stop.
     pub fn message(self) -> String {
         match self {
             Self::AboveWindow { reported, largest } => format!(
-                "an answer reports {reported}, and a request of this window takes {largest} at most: that report is left aside"
+                "an answer reports {reported}, and the window holds {largest}: that report is left aside"
             ),
             Self::Grows { overhead, least } => format!(
-                "the usage of each answer is larger than what was said since, by now by {overhead} for system prompt and tools: \
-                 it is left aside, and the smallest so far counts, {least}; usage is that of one call, not of the session"
+                "the usage of each answer holds that of the answers before, and would say by now that system prompt and tools \
+                 take {overhead}: it is left aside, and the smallest so far counts, {least}; usage is that of one call, not of \
+                 the session"
             ),
             Self::FarBelow { reported, held } => format!(
                 "an answer reports {reported}, and what was said takes about {held}: that report is left aside"
@@ -78,8 +87,8 @@ const FAR_BELOW: u64 = 4;
 /// Tokens by which a report may always be too small: of short windows nothing depends on it.
 const BELOW_MIN: Tokens = Tokens(256);
 
-/// Judges a reported size by what the entries up to it hold for certain ([`held_tokens`]), and by what an answer reports at most
-/// where that is known.
+/// Judges a reported size by what the entries up to it hold for certain ([`held_tokens`]), and by what the window holds where that
+/// is known.
 ///
 /// # Errors
 /// `Unbelievable` says why it is not the size of a window.
@@ -104,22 +113,26 @@ pub struct Measure<'a> {
     pub held: &'a dyn Fn(usize) -> Tokens,
     /// What the system prompt and the tools take, which a reported usage holds already.
     pub system: Tokens,
-    /// What an answer reports at most, where that is known.
+    /// What the window holds, where that is known.
     pub largest: Option<Tokens>,
 }
 
 /// Estimates a window.
 ///
 /// A usage counts where its entry is an answer that the model sees, with tokens, that was not aborted and did not end in an
-/// error; of those the last that is [`believed`].
+/// error; of those the last that is [`believed`]. Where they are the sums of the session, none does.
 pub fn estimate(measure: Measure<'_>) -> Estimated {
     let Measure { entries, counted, held, system, largest } = measure;
     let all: Tokens = (0..entries.len()).map(counted).sum();
+    if let Some(why @ Unbelievable::Grows { least, .. }) = sums(measure) {
+        let tokens = all + least.max(system);
+        return Estimated { tokens, from: EstimatedFrom::Count, left_aside: Some(why) };
+    }
     let (mut left_aside, mut behind) = (None, Tokens(0));
     // What is held up to an entry is asked for where the count of it speaks against a report, and then once.
     let mut held_to: Option<Tokens> = None;
     for (at, entry) in entries.iter().enumerate().rev() {
-        if let Some(tokens) = reported(entry) {
+        if let Some(Report { tokens, .. }) = reported(entry) {
             let mut judged = believed(tokens, all.saturating_sub(behind), largest);
             if let Err(Unbelievable::FarBelow { .. }) = judged {
                 let held_to = held_to.get_or_insert_with(|| (0..=at).map(held).sum());
@@ -142,6 +155,21 @@ pub fn estimate(measure: Measure<'_>) -> Estimated {
     Estimated { tokens: system + all, from: EstimatedFrom::Count, left_aside }
 }
 
+/// Says that the reports of a window are the sums of its session, where the last one is.
+fn sums(Measure { entries, counted, largest, .. }: Measure<'_>) -> Option<Unbelievable> {
+    let (mut overheads, mut count, mut found) = (Overheads::default(), Tokens(0), None);
+    for (at, entry) in entries.iter().enumerate() {
+        let own = counted(at);
+        count += own;
+        let Some(report) = reported(entry) else { continue };
+        found = overheads.see(report, count, own).err();
+        if found.is_none() && believed(report.tokens, count, largest).is_ok() {
+            overheads.believe();
+        }
+    }
+    found
+}
+
 /// Returns the usage that counts for an estimate, by the answer that it was reported with. Some clients write usage in a record
 /// of its own behind the answer: it is that answer's, but not where the window was compacted between the two.
 pub fn usage_by_answer(entries: &[Entry]) -> HashMap<EntryId, Usage> {
@@ -152,7 +180,7 @@ pub fn usage_by_answer(entries: &[Entry]) -> HashMap<EntryId, Usage> {
             EntryKind::CompactionBoundary | EntryKind::CompactionSummary => answer = None,
             EntryKind::Metadata => {
                 let (Some(answer), Some(usage)) = (answer, entry.meta.usage) else { continue };
-                if is_whole(answer) && tokens_of(usage) > Tokens(0) {
+                if is_whole(answer) && Report::of(usage).tokens > Tokens(0) {
                     usages.insert(answer.id.clone(), usage);
                 }
             }
@@ -168,23 +196,19 @@ pub fn usage_by_answer(entries: &[Entry]) -> HashMap<EntryId, Usage> {
     usages
 }
 
-fn reported(entry: &Entry) -> Option<Tokens> {
+/// Returns what an entry reports that counts for an estimate.
+pub fn reported(entry: &Entry) -> Option<Report> {
     if entry.role != Role::Assistant || !entry.meta.visibility.agent {
         return None;
     }
-    let tokens = tokens_of(entry.meta.usage?);
-    (tokens > Tokens(0) && is_whole(entry)).then_some(tokens)
+    let report = Report::of(entry.meta.usage?);
+    (report.tokens > Tokens(0) && is_whole(entry)).then_some(report)
 }
 
 /// Returns whether an answer was not aborted and did not end in an error: what is reported with such a one is no window's size.
 fn is_whole(answer: &Entry) -> bool {
     let stop = answer.meta.stop_reason.as_deref().unwrap_or_default().trim().to_lowercase();
     stop != "aborted" && stop != "error"
-}
-
-fn tokens_of(usage: Usage) -> Tokens {
-    let Usage { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = usage;
-    [input_tokens, output_tokens, cache_read_tokens, cache_write_tokens].map(Tokens).into_iter().sum()
 }
 
 /// Counts what an entry takes of the window: nothing where the model does not see it.

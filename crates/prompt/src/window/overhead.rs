@@ -1,57 +1,102 @@
 //! What a reported usage says beyond the entries: the system prompt and the tools. It is much the same in every call of a
-//! session, and a report by which it is not is none of a window.
+//! session. Reports that each hold all the calls before are the sums of a session, and none of them is the size of a window.
 
-use stemmata_model::Tokens;
+use stemmata_model::{Tokens, Usage};
 
 use super::estimate::Unbelievable;
 
-/// Answers in a row by which the rest has grown faster than the entries, before no report is believed.
-const GROWTHS_MAX: u32 = 3;
+/// Reports in a row that hold the one before and a whole request, before no report is believed.
+const SUMS_MIN: u32 = 3;
 
-/// Tokens by which it may always grow: a tool more, another counter.
+/// Tokens by which a report may always grow: a tool more, another counter.
 const GROWTH_MIN: Tokens = Tokens(256);
 
-/// Returns what an answer in a window of `limit` reports at most, where the entries hold `held` by count: the system prompt and the
-/// tools alone do not fill a window, and a count is at most twice too small.
-pub fn largest_report(limit: Tokens, held: Tokens) -> Tokens {
-    (limit + limit.min(held)).saturating_sub(Tokens(1))
+/// Permille of a count that what was counted takes at most, and that it takes at least: counters of other models are wrong by a third.
+const COUNTED_PERMILLE: (u64, u64) = (600, 1_500);
+
+/// What an answer reports of its call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Report {
+    /// What the call took, the answer included.
+    pub tokens: Tokens,
+    /// What of it was sent; 0 where only the whole is reported.
+    pub sent: Tokens,
+}
+
+impl Report {
+    /// Reads a usage.
+    pub fn of(usage: Usage) -> Self {
+        let Usage { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = usage;
+        let sent = [input_tokens, cache_read_tokens, cache_write_tokens].map(Tokens).into_iter().sum();
+        Self { tokens: sent + Tokens(output_tokens), sent }
+    }
 }
 
 /// What the reports of a session said beyond its entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Overheads {
-    /// The smallest so far.
+    /// The smallest so far of those that were believed.
     pub least: Option<Tokens>,
-    /// The last one, and what the entries held then.
+    /// What the last report says was sent, and what the entries held then.
     pub last: Option<(Tokens, Tokens)>,
-    /// Answers in a row by which it grew faster than the entries.
-    pub growths: u32,
+    /// Reports in a row that hold the one before and a whole request. One that does not takes one away from those that are sums.
+    pub sums: u32,
 }
 
 impl Overheads {
-    /// Takes a report that is [`believed`](super::believed), about entries that hold so many tokens. Returns what it says beyond
-    /// them.
+    /// Takes in a report, believed or not: the entries up to its answer hold `held`, and the answer `answer` of that.
+    ///
+    /// Of one call, what is sent grows by what was said since; of a session, by a whole request. What a model thinks is no part of
+    /// what is sent, so that an answer with many hidden thoughts is no sum.
     ///
     /// # Errors
-    /// `Unbelievable` where it grows with every answer: what was reported then are the sums of a session.
-    pub fn see(&mut self, reported: Tokens, held: Tokens) -> Result<Tokens, Unbelievable> {
-        let overhead = reported.saturating_sub(held);
-        let grows = self.last.is_some_and(|(last, before)| {
-            let new = held.saturating_sub(before).0.saturating_mul(2);
-            overhead.saturating_sub(last) > Tokens(new) + GROWTH_MIN
-        });
-        self.growths = if grows { self.growths.saturating_add(1) } else { 0 };
-        self.last = Some((overhead, held));
-        if let (true, Some(least)) = (self.is_growing(), self.least) {
-            return Err(Unbelievable::Grows { overhead, least });
+    /// `Grows` where the reports are the sums of the session.
+    pub fn see(&mut self, report: Report, held: Tokens, answer: Tokens) -> Result<(), Unbelievable> {
+        let (sent, held) = match report.sent {
+            Tokens(0) => (report.tokens, held),
+            sent => (sent, held.saturating_sub(answer)),
+        };
+        match self.last {
+            // Clients write one answer as several records, each with its usage.
+            Some((last, _)) if sent == last => {}
+            Some((last, _)) if sent < last => self.sums = 0,
+            Some(last) if self.is_sum(last, sent, held) => self.sums = SUMS_MIN.min(self.sums) + 1,
+            // Where much was said since, the sum of a session looks like one call.
+            Some(_) if self.are_sums() => self.sums -= 1,
+            Some(_) | None => self.sums = 0,
         }
+        if self.last.is_none_or(|(last, _)| last != sent) {
+            self.last = Some((sent, held));
+        }
+        let (overhead, least) = (sent.saturating_sub(held), self.least.unwrap_or_default());
+        if self.are_sums() { Err(Unbelievable::Grows { overhead, least }) } else { Ok(()) }
+    }
+
+    /// Says whether a report holds the last one and a whole request: more than what was said since explains, and as much as the
+    /// entries and the smallest overhead take.
+    fn is_sum(&self, (sent_before, held_before): (Tokens, Tokens), sent: Tokens, held: Tokens) -> bool {
+        let least = self.least.unwrap_or_default();
+        let (small, large) = COUNTED_PERMILLE;
+        let part = |tokens: Tokens, permille: u64| {
+            let part = u128::from(tokens.0) * u128::from(permille) / 1_000;
+            Tokens(u64::try_from(part).unwrap_or(u64::MAX))
+        };
+        let grown = sent.saturating_sub(sent_before);
+        grown > part(held.saturating_sub(held_before), large) + GROWTH_MIN
+            && grown >= part(held + least, small)
+            && sent > part(held, large) + least + GROWTH_MIN
+    }
+
+    /// Takes in that the last report was believed.
+    pub fn believe(&mut self) {
+        let Some((sent, held)) = self.last else { return };
+        let overhead = sent.saturating_sub(held);
         self.least = Some(self.least.map_or(overhead, |least| least.min(overhead)));
-        Ok(overhead)
     }
 
     /// Says whether the reports of the session are its sums.
-    pub const fn is_growing(&self) -> bool {
-        self.growths >= GROWTHS_MAX
+    pub const fn are_sums(&self) -> bool {
+        self.sums >= SUMS_MIN
     }
 }
 
@@ -61,51 +106,106 @@ mod tests {
 
     use super::*;
 
+    /// Reports, each with what the entries hold then.
+    type Reports = Vec<(u64, u64)>;
+
+    /// Takes reports in, each with what the entries hold, as far as they are believed; and returns which are not.
+    fn unbelieved(reports: &[(u64, u64)]) -> Vec<usize> {
+        let mut overheads = Overheads::default();
+        let mut takes = |(at, (sent, held)): (usize, &(u64, u64))| {
+            let report = Report { tokens: Tokens(*sent), sent: Tokens(*sent) };
+            match overheads.see(report, Tokens(*held), Tokens(0)) {
+                Ok(()) => {
+                    overheads.believe();
+                    None
+                }
+                Err(_) => Some(at),
+            }
+        };
+        reports.iter().enumerate().filter_map(&mut takes).collect()
+    }
+
+    /// Reports of calls, and their sums, where the entries take `permille` of what is counted.
+    fn reports(steps: &[(u64, u64)], overhead: u64, tools: (usize, u64)) -> (Reports, Reports) {
+        let (mut held, mut taken, mut sum) = (0, 0, 0);
+        let mut of = |(at, (new, permille)): (usize, &(u64, u64))| {
+            held += new;
+            taken += new * permille / 1_000;
+            let sent = overhead + taken + if at >= tools.0 { tools.1 } else { 0 };
+            sum += sent;
+            ((sent, held), (sum, held))
+        };
+        steps.iter().enumerate().map(&mut of).unzip()
+    }
+
     #[test]
     fn sums_of_a_session_are_seen_and_the_smallest_rest_counts() {
         let mut overheads = Overheads::default();
-        let mut sum = 0;
-        let said: Vec<Result<Tokens, Unbelievable>> = (1..=6)
-            .map(|answer| {
-                sum += 3_000;
-                overheads.see(Tokens(sum), Tokens(answer * 20))
-            })
-            .collect();
-        assert_eq!(said[0], Ok(Tokens(2_980)));
-        assert!(said[1].is_ok() && said[2].is_ok());
-        for (said, overhead) in said[3..].iter().zip([11_920, 14_900, 17_880]) {
-            let grows = Unbelievable::Grows { overhead: Tokens(overhead), least: Tokens(2_980) };
-            assert_eq!(*said, Err(grows));
-            assert!(
-                grows.message().contains("2980") || grows.message().contains("2,980"),
-                "{}",
-                grows.message()
-            );
+        let mut see = |sum: u64, held: u64| {
+            let report = Report { tokens: Tokens(sum), sent: Tokens(0) };
+            let seen = overheads.see(report, Tokens(held), Tokens(10));
+            if seen.is_ok() {
+                overheads.believe();
+            }
+            seen
+        };
+        for answer in 1..=3 {
+            assert_eq!(see(answer * 3_000, answer * 20), Ok(()));
         }
-        // Reports of one call again.
-        assert_eq!(overheads.see(Tokens(3_140), Tokens(140)), Ok(Tokens(3_000)));
+        for (answer, overhead) in (4..).zip([11_920, 14_900, 17_880]) {
+            let grows = Unbelievable::Grows { overhead: Tokens(overhead), least: Tokens(2_980) };
+            assert_eq!(see(answer * 3_000, answer * 20), Err(grows));
+            assert!(grows.message().contains("2980"), "{}", grows.message());
+        }
+        assert!(see(18_000, 120).is_err(), "the same answer once more");
+        assert_eq!(see(3_140, 140), Ok(()), "reports of one call again");
     }
 
     #[test]
-    fn no_report_fills_the_window_by_itself() {
-        let largest = |held: u64| largest_report(Tokens(20_000), Tokens(held)).0;
-        assert_eq!([largest(0), largest(100), largest(19_000)], [19_999, 20_099, 38_999]);
-        assert_eq!([largest(20_000), largest(u64::MAX)], [39_999, 39_999], "no count is wrong by more");
+    fn sums_are_seen_where_texts_are_of_ordinary_length() {
+        let sums = [2_852, 7_056, 12_612, 19_520, 27_780];
+        assert_eq!(
+            unbelieved(
+                &[1, 2, 3, 4, 5].map(|at: u64| (sums[usize::try_from(at).expect("small") - 1], at * 1_350))
+            ),
+            [3, 4]
+        );
+    }
+
+    /// What a model thinks is reported with its answer, and sent no more.
+    #[test]
+    fn hidden_thoughts_that_grow_are_no_sums() {
+        let mut overheads = Overheads::default();
+        for (at, thought) in (1_u64..).zip([0, 4_000, 12_000, 25_000, 60_000]) {
+            let sent = Tokens(1_500 + at * 40);
+            let report = Report { tokens: sent + Tokens(thought), sent };
+            assert_eq!(overheads.see(report, Tokens(at * 40), Tokens(20)), Ok(()));
+            overheads.believe();
+        }
+    }
+
+    fn steps(tokens: u64) -> impl Strategy<Value = Vec<(u64, u64)>> {
+        prop::collection::vec((1..tokens, 700..1_300_u64), 1..20)
     }
 
     proptest! {
-        /// A counter that is wrong by half, and tools that come once, are no sums.
+        /// A counter that is wrong by a third, and tools that come once, are no sums.
         #[test]
         fn true_reports_are_believed(
-            steps in prop::collection::vec(1..3_000_u64, 1..20), base in 0..6_000_u64, wrong in 500..1_500_u64, more_at in 0..20_usize,
+            steps in prop_oneof![steps(50), steps(3_000), steps(30_000)], overhead in 0..30_000_u64,
+            tools in (0..20_usize, 0..30_000_u64),
         ) {
-            let (mut overheads, mut held) = (Overheads::default(), 0);
-            for (at, step) in steps.iter().enumerate() {
-                held += step;
-                let rest = base + if at >= more_at { 4_000 } else { 0 };
-                let reported = rest + held * wrong / 1_000;
-                prop_assert!(overheads.see(Tokens(reported), Tokens(held)).is_ok());
-            }
+            let (calls, _) = reports(&steps, overhead, tools);
+            prop_assert_eq!(unbelieved(&calls), Vec::<usize>::new());
+        }
+
+        /// From the fifth answer on, whatever the counter makes of the turns.
+        #[test]
+        fn sums_are_not(
+            steps in prop::collection::vec((400..1_600_u64, 700..1_300_u64), 8..20), overhead in 500..30_000_u64,
+        ) {
+            let (_, sums) = reports(&steps, overhead, (0, 0));
+            prop_assert_eq!(unbelieved(&sums).into_iter().filter(|at| *at >= 4).count(), steps.len() - 4);
         }
     }
 }

@@ -2,12 +2,15 @@
 //!
 //! What a harness that was killed, or that mixed things up, leaves is mended in what the model is given. What is stored stays.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use stemmata_model::{Entry, EntryId, Part, Role};
 
 /// What a call is answered with that has no result although the conversation went on.
 const CLOSED_TEXT: &str = "[Closed by Stemmata: this tool call has no result. It may or may not have run.]";
+
+/// Characters that every provider takes in a call's id.
+const NAME_CHARS_MAX: usize = 64;
 
 /// Entries as a provider takes them, and what had to be done for that.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -137,6 +140,69 @@ pub fn paired(entries: Vec<Entry>) -> Paired {
     Paired { entries: all, closed, left_out }
 }
 
+/// Gives entries and calls whose id another one before has an id of their own, and results that of their call; entries are
+/// [`paired`]. Returns the ids of such calls. What repeats one is what a program numbers from 0 in each turn, and what `paired`
+/// made of an entry.
+pub fn named_apart(entries: &mut [Entry]) -> Vec<String> {
+    let mut names = Names::of(entries.iter().map(|entry| entry.id.as_str()));
+    for entry in entries.iter_mut() {
+        if let Some(Ok(name)) = names.apart(entry.id.as_str()).map(EntryId::new) {
+            entry.id = name;
+        }
+    }
+    let mut names = Names::of(entries.iter().flat_map(Entry::calls));
+    let mut waiting: HashMap<String, VecDeque<String>> = HashMap::new();
+    let mut repeated = BTreeSet::new();
+    for part in entries.iter_mut().flat_map(|entry| &mut entry.parts) {
+        match part {
+            Part::ToolCall { call_id, .. } => {
+                let id = call_id.clone();
+                if let Some(name) = names.apart(&id) {
+                    repeated.insert(id.clone());
+                    *call_id = name;
+                }
+                waiting.entry(id).or_default().push_back(call_id.clone());
+            }
+            Part::ToolResult { call_id, .. } => {
+                if let Some(name) = waiting.get_mut(call_id.as_str()).and_then(VecDeque::pop_front) {
+                    *call_id = name;
+                }
+            }
+            _ => {}
+        }
+    }
+    repeated.into_iter().collect()
+}
+
+/// Ids, each of them given to one.
+struct Names {
+    taken: HashSet<String>,
+    given: HashSet<String>,
+    /// Counts on for all of them, so that looking for a free name takes linear time.
+    count: u64,
+}
+
+impl Names {
+    fn of<'a>(all: impl Iterator<Item = &'a str>) -> Self {
+        Self { taken: all.map(str::to_owned).collect(), given: HashSet::new(), count: 0 }
+    }
+
+    /// Returns another id where this one was given before.
+    fn apart(&mut self, id: &str) -> Option<String> {
+        self.count += 1;
+        if self.given.insert(id.to_owned()) {
+            return None;
+        }
+        loop {
+            let name: String = format!("again-{}-{id}", self.count).chars().take(NAME_CHARS_MAX).collect();
+            if self.taken.insert(name.clone()) {
+                return Some(name);
+            }
+            self.count += 1;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -253,7 +319,17 @@ mod tests {
                     }
                 }
             }
-            prop_assert_eq!(paired(done.entries.clone()).entries, done.entries);
+            prop_assert_eq!(&paired(done.entries.clone()).entries, &done.entries);
+            // Where calls repeat an id, each gets one of its own, and results go with them.
+            let mut apart = done.entries.clone();
+            let repeated = named_apart(&mut apart);
+            let unique = |ids: Vec<&str>| ids.iter().collect::<HashSet<_>>().len() == ids.len();
+            let calls: Vec<&str> = apart.iter().flat_map(Entry::calls).collect();
+            let answers: Vec<&str> = apart.iter().flat_map(Entry::answers).collect();
+            prop_assert!(answers.iter().all(|id| calls.contains(id)), "{calls:?} {answers:?}");
+            prop_assert_eq!(repeated.is_empty(), unique(done.entries.iter().flat_map(Entry::calls).collect()));
+            prop_assert!(unique(calls) && unique(answers) && unique(apart.iter().map(|entry| entry.id.as_str()).collect()));
+            prop_assert_eq!(paired(apart.clone()).entries, apart);
         }
     }
 }

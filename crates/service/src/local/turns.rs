@@ -1,28 +1,29 @@
 //! Turns: requests read once, and what the engine stored as the wire has it.
 
+mod images;
 mod window;
 
 use stemmata_api::v1::{
     BeginTurnRequest, MarkTurnEntriesRequest, NewEvent, PROVIDER_ERROR_BYTES_MAX, RecoverTurnRequest,
-    TURN_ENTRIES_MAX, TurnBegun, TurnContext, TurnEntriesMarked, TurnEntry, TurnImage, TurnMadeRequest,
-    TurnOf, TurnRecovered, TurnStored, TurnTask, TurnWindow, TurnWindowReport, TurnWindowRequest,
+    TURN_ENTRIES_MAX, TurnBegun, TurnContext, TurnEntriesMarked, TurnEntry, TurnMadeRequest, TurnOf,
+    TurnRecovered, TurnStored, TurnTask, TurnUsage, TurnWindow, TurnWindowReport, TurnWindowRequest,
     TurnWindowSample, TurnWindowShown,
 };
-use stemmata_api::{Code, RawJson};
+use stemmata_api::{Code, Problem, RawJson};
 use stemmata_engine::prompt::assemble::{CurrentTask, TaskFacts};
 use stemmata_engine::prompt::guard::{Class, ContentType, Ratio, Row};
-use stemmata_engine::prompt::window::overflow_of;
+use stemmata_engine::prompt::window::{Report, overflow_of};
 use stemmata_engine::{
     self as engine, BeginTurn, Engine, EngineError, EntryHint, EntryMark, NewIds, PromptWanted, SameCall,
     StepTaken, TASK_TEXT_BYTES_MAX, TurnGuard, TurnMade,
 };
 use stemmata_model::{
-    Entry, EntryId, EntryKind, ImageSource, LedgerId, Part, Party, Role, SessionId, Template, ThreadId,
+    Entry, EntryId, EntryKind, LedgerId, Note, NoteCode, Part, Party, Role, SessionId, Template, ThreadId,
     TicketId, Usage, Visibility,
 };
 
-use self::window::OfSession;
 pub(super) use self::window::Rules;
+use self::window::{Named, OfSession};
 use super::counters::counter;
 use super::prompts::{Read, budget, mode};
 use super::{bad_request, ctx, ledgers};
@@ -84,8 +85,9 @@ fn begin_once(
     let task = facts(request);
     let hints = hint(&request.said, &said).map_err(|reason| bad_request("said", reason))?;
     let (hints, pins) = (hints.into_iter().collect(), request.pin);
-    let named = request.prompt.as_ref().and_then(|prompt| prompt.model.as_deref());
-    let of = OfSession::of(engine, &turn, (request.window.as_ref(), named, from), rules)?;
+    let model = request.prompt.as_ref().and_then(|prompt| prompt.model.as_deref());
+    let named = Named { model, ..Named::default() };
+    let (of, unguarded) = OfSession::of(engine, &turn, (request.window.as_ref(), &named, from), rules)?;
     let guard = of.as_ref().map(OfSession::guard);
     let start = |prompt| {
         let begin = BeginTurn { context, task, hints, pins, prompt, ..BeginTurn::new(turn.clone(), said) };
@@ -116,7 +118,7 @@ fn begin_once(
         cut_prompt,
         window: of.zip(begun.window).map(|(of, report)| of.report(report)),
         prompt: begun.prompt.zip(counted).map(|(made, counter)| wire::prompt::assembled(made, &counter)),
-        notes: wire::notes(&begun.notes),
+        notes: wire::notes(&begun.notes).into_iter().chain(unguarded).collect(),
     })
 }
 
@@ -145,25 +147,39 @@ fn store(
     take: impl FnOnce(&engine::TurnOf, TurnMade, Option<&TurnGuard<'_>>) -> Result<StepTaken, EngineError>,
 ) -> Result<TurnStored, Fault> {
     let (turn, made) = made(request, ids)?;
-    let of = OfSession::summarizing(engine, &turn, (request.window.as_ref(), model_of(request)), rules)?;
+    let (of, unguarded) =
+        OfSession::summarizing(engine, &turn, (request.window.as_ref(), &named_in(request)), rules)?;
     engine.check_begun(&turn)?;
     let taken = take(&turn, made, of.as_ref().map(OfSession::guard).as_ref())?;
     let appended = taken.appended.as_ref();
+    let is_orphan = |note: &Note| note.code == NoteCode::OrphanResult;
+    let mut window = taken.window;
+    if let Some(report) = window.as_mut().filter(|_| taken.notes.iter().any(is_orphan)) {
+        // What the call itself says of its results, its window need not say once more.
+        report.notes.retain(|note| !is_orphan(note));
+    }
     Ok(TurnStored {
         first: appended.map(|appended| appended.first.to_string()),
         last: appended.map(|appended| appended.last.to_string()),
         ctx: taken.checkpoint.map(|made| made.id.to_string()),
         snapshot: taken.snapshot.map(|snapshot| snapshot.to_string()),
-        window: of.zip(taken.window).map(|(of, report)| of.report(report)),
-        notes: wire::notes(&taken.notes),
+        window: of.zip(window).map(|(of, report)| of.report(report)),
+        notes: wire::notes(&taken.notes).into_iter().chain(unguarded).collect(),
         ledger: turn.ledger.to_string(),
         session: turn.session.to_string(),
     })
 }
 
-/// Returns the model that answered last in a request.
-fn model_of(request: &TurnMadeRequest) -> Option<&str> {
-    request.entries.iter().rev().find_map(|entry| entry.model.as_deref())
+/// Returns the model that answered last in a request, and what it reported.
+fn named_in(request: &TurnMadeRequest) -> Named<'_> {
+    let answer = request.entries.iter().rev().find(|entry| entry.model.is_some());
+    let reported = answer.and_then(|answer| answer.usage).map(|usage| Report::of(of_wire(usage)).tokens);
+    Named { model: answer.and_then(|answer| answer.model.as_deref()), reported }
+}
+
+fn of_wire(usage: TurnUsage) -> Usage {
+    let TurnUsage { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = usage;
+    Usage { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens }
 }
 
 pub(super) fn show_window(
@@ -173,8 +189,9 @@ pub(super) fn show_window(
 ) -> Result<TurnWindowShown, Fault> {
     let turn = of_session(&request.turn, ids)?;
     let asked = request.window.clone().unwrap_or_else(TurnWindow::unsaid);
-    let of =
-        OfSession::of(engine, &turn, (Some(&asked), None, None), rules)?.expect("a window was asked for");
+    let (of, why) = OfSession::of(engine, &turn, (Some(&asked), &Named::default(), None), rules)?;
+    let unknown = || Problem::new(Code::WindowBad, why.map(|why| why.message).unwrap_or_default());
+    let of = of.ok_or_else(unknown)?;
     let report = engine.turn_window(&turn, &of.guard())?;
     let samples = engine.window_history(&turn, usize::try_from(request.samples_max).unwrap_or(usize::MAX))?;
     let sample = |sample: &engine::WindowSample| TurnWindowSample {
@@ -195,16 +212,15 @@ pub(super) fn recover(
     request: &RecoverTurnRequest,
     (ids, rules): (&dyn NewIds, &Rules<'_>),
 ) -> Result<TurnRecovered, Fault> {
-    if request.error.len() > PROVIDER_ERROR_BYTES_MAX {
-        return Err(bad_request("error", format!("it has more than {PROVIDER_ERROR_BYTES_MAX} bytes")));
-    }
     let turn = of_session(&request.turn, ids)?;
-    if overflow_of(&request.error, request.code.as_deref()).is_none() {
+    let end = request.error.floor_char_boundary(PROVIDER_ERROR_BYTES_MAX);
+    let error = request.error.get(..end).unwrap_or_default();
+    if overflow_of(error, request.code.as_deref()).is_none() {
         return Ok(not_an_overflow(&turn));
     }
     let asked = request.window.clone().unwrap_or_else(TurnWindow::unsaid);
-    let of = OfSession::recovering(engine, &turn, (&asked, &request.error), rules)?;
-    let recovered = engine.recover(&turn, (&request.error, request.code.as_deref()), &of.guard())?;
+    let of = OfSession::recovering(engine, &turn, (&asked, error), rules)?;
+    let recovered = engine.recover(&turn, (error, request.code.as_deref()), &of.guard())?;
     let (ledger, session) = (turn.ledger.to_string(), turn.session.to_string());
     let Some(recovered) = recovered else { return Ok(not_an_overflow(&turn)) };
     Ok(TurnRecovered {
@@ -240,7 +256,7 @@ pub(super) fn mark(
     if entries.is_empty() {
         return Err(bad_request("entries", "it names none"));
     }
-    let of = OfSession::of(engine, &turn, (request.window.as_ref(), None, None), rules)?;
+    let (of, _) = OfSession::of(engine, &turn, (request.window.as_ref(), &Named::default(), None), rules)?;
     let marked = engine.mark_entries(&turn, (&entries, mark), of.as_ref().map(OfSession::guard).as_ref())?;
     let window: Option<TurnWindowReport> = of.zip(marked.window).map(|(of, report)| of.report(report));
     Ok(TurnEntriesMarked {
@@ -384,15 +400,6 @@ const KINDS: [EntryKind; 5] = [
     EntryKind::Instruction,
 ];
 
-fn image(image: &TurnImage) -> Result<Part, String> {
-    let source = match (&image.data, &image.url) {
-        (Some(data), None) => ImageSource::Base64(data.clone()),
-        (None, Some(url)) => ImageSource::Url(url.clone()),
-        _ => return Err("an image has either `data` or `url`".to_owned()),
-    };
-    Ok(Part::Image { media_type: image.media_type.clone(), source })
-}
-
 /// Reads an entry, or says what is wrong with it.
 fn entry(entry: &TurnEntry, ids: &dyn NewIds) -> Result<Entry, String> {
     let role = ROLES.iter().find(|(name, _)| *name == entry.role).map(|(_, role)| *role);
@@ -424,13 +431,13 @@ fn entry(entry: &TurnEntry, ids: &dyn NewIds) -> Result<Entry, String> {
         arguments: RawJson::as_str(&call.input).to_owned(),
     }));
     for result in &entry.results {
-        let shown = result.images.iter().map(image).collect::<Result<Vec<_>, _>>()?;
+        let shown = result.images.iter().map(images::read).collect::<Result<Vec<_>, _>>()?;
         let text = Part::Text(result.text.clone());
         let returned = std::iter::once(text).chain(shown).collect();
         let (call_id, is_error) = (result.id.clone(), result.is_error);
         parts.push(Part::ToolResult { call_id, is_error, parts: returned });
     }
-    parts.extend(entry.images.iter().map(image).collect::<Result<Vec<_>, _>>()?);
+    parts.extend(entry.images.iter().map(images::read).collect::<Result<Vec<_>, _>>()?);
     if parts.is_empty() {
         return Err("it says nothing".to_owned());
     }
@@ -448,11 +455,6 @@ fn entry(entry: &TurnEntry, ids: &dyn NewIds) -> Result<Entry, String> {
         Visibility { agent: entry.agent_visible.unwrap_or(agent), user: entry.user_visible.unwrap_or(user) };
     said.meta.model.clone_from(&entry.model);
     said.meta.stop_reason.clone_from(&entry.stop_reason);
-    said.meta.usage = entry.usage.map(|usage| Usage {
-        input_tokens: usage.input_tokens,
-        output_tokens: usage.output_tokens,
-        cache_read_tokens: usage.cache_read_tokens,
-        cache_write_tokens: usage.cache_write_tokens,
-    });
+    said.meta.usage = entry.usage.map(of_wire);
     Ok(said)
 }

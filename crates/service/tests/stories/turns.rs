@@ -1,5 +1,6 @@
 //! Turns as programs write them: JSON in, and what a provider would refuse, or a loop go on with for ever, is said.
 
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use stemmata_api::v1::{
     BeginTurnRequest, RecoverTurnRequest, TurnBegun, TurnMadeRequest, TurnStored, TurnWindowReport,
@@ -232,4 +233,246 @@ fn a_call_that_is_repeated_without_a_session_finds_its_own() {
     let nobody = json!({ "turn": { "ledger": "cluster", "session": "none", "agent": "w", "template": "t" }, "ends": true });
     let refused = service.end_turn(&serde_json::from_value(nobody).expect("a request"));
     assert_eq!(code(refused), "session_not_begun");
+}
+
+/// What a call says that reports `tokens` of input in all.
+fn reports(of: &Loop<'_>, number: usize, text: &str, tokens: u64) -> TurnWindowReport {
+    of.answer(number, text, tokens).window.expect("a window")
+}
+
+/// A text of about so many tokens.
+fn words(tokens: usize) -> String {
+    "word ".repeat(tokens * 4 / 5)
+}
+
+#[test]
+fn a_report_just_above_the_window_ends_no_session() {
+    let stage = Stage::new();
+    let of = in_a_window_of(&stage, 20_000);
+    of.begin(1, &words(675)).expect("begun");
+    let ended = reports(&of, 1, &words(675), 20_001);
+    assert!(notes(&ended).contains("left aside") && ended.overhead_tokens == 0, "{ended:?}");
+    for number in 2..=4 {
+        let begun = of.begin(number, &words(675)).expect("begun").window.expect("a window");
+        assert!(begun.may_call && begun.overhead_tokens == 0, "{begun:?}");
+    }
+}
+
+/// What is reported may be anything; what is said and what the caller says of the system prompt fits.
+#[test]
+fn a_report_within_the_window_that_leaves_nothing_to_say_ends_no_session() {
+    let stage = Stage::new();
+    let of = in_a_window_of(&stage, 20_000);
+    for number in 1..=3 {
+        of.begin(number, &words(675)).expect("begun");
+        reports(&of, number, &words(675), 19_980);
+    }
+    let begun = of.begin(4, &words(3_000)).expect("begun").window.expect("a window");
+    assert!(begun.may_call && notes(&begun).contains("reported usage"), "{begun:?}");
+    reports(&of, 4, &words(675), 5_000);
+    let begun = of.begin(5, &words(1_350)).expect("begun").window.expect("a window");
+    assert!(begun.may_call && begun.overhead_tokens < 5_000, "{begun:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.div_ceil(16)))]
+
+    /// Whatever was reported, a session whose entries fit beside the true overhead is not stopped for ever.
+    #[test]
+    fn no_usage_stops_a_session_for_ever(
+        lies in prop::collection::vec(prop_oneof![0..25_000_u64, 15_000..20_500_u64, Just(u64::MAX)], 1..8),
+        sizes in prop::collection::vec(1..1_350_usize, 12), overhead in 0..6_000_u64, true_again: bool, growing: bool,
+    ) {
+        let stage = Stage::new();
+        let of = in_a_window_of(&stage, 20_000);
+        let (mut sum, mut number) = (0_u64, 0);
+        for lie in lies {
+            number += 1;
+            of.begin(number, &words(sizes[number])).expect("begun");
+            sum = if growing { sum.saturating_add(lie / 4) } else { lie };
+            reports(&of, number, &words(20), sum);
+        }
+        let mut held = 0;
+        for after in 0..3 {
+            number += 1;
+            let begun = of.begin(number, &words(sizes[number])).expect("begun").window.expect("a window");
+            prop_assert!(begun.may_call, "{after}: {begun:?}");
+            if true_again {
+                held = begun.entries.iter().flatten().map(|entry| entry.text.as_deref().unwrap_or_default().len() as u64 / 4).sum();
+                reports(&of, number, &words(20), overhead + held);
+            }
+        }
+        if true_again && held > 0 {
+            let begun = of.begin(number + 1, &words(20)).expect("begun").window.expect("a window");
+            prop_assert!(begun.may_call && begun.overhead_tokens <= overhead + held / 2 + 300, "{begun:?}");
+        }
+    }
+}
+
+/// Turns of ordinary length, and usage that is that of the session so far.
+#[test]
+fn running_sums_are_recognized_where_texts_are_of_ordinary_length() {
+    let stage = Stage::new();
+    let of = in_a_window_of(&stage, 20_000);
+    let mut said = String::new();
+    for (number, sum) in [2_852, 7_056, 12_612, 19_520, 27_780, 37_000].into_iter().enumerate() {
+        let begun = of.begin(number, &words(675)).expect("begun").window.expect("a window");
+        assert!(begun.may_call && begun.zone != "critical", "{begun:?}");
+        let ended = reports(&of, number, &words(675), sum);
+        assert!(ended.zone != "critical", "{sum}: {ended:?}");
+        said += &notes(&ended);
+    }
+    assert!(said.contains("usage is that of one call"), "{said}");
+    let window = of.begin(9, "still there?").expect("begun").window.expect("a window");
+    assert!(window.may_call && window.overhead_tokens < 2_300, "{window:?}");
+}
+
+#[test]
+fn a_model_that_answered_where_nothing_was_guarded_counts_too() {
+    for (known, unknown, limit) in
+        [("gemini-3-pro", "my-local-llm", 1_048_576), ("claude-opus-9-9", "llama3.1:8b", 1_000_000)]
+    {
+        let stage = Stage::new();
+        let of = Loop { service: &stage.service, window: Value::Null };
+        let answer = |number: usize, model: &str| {
+            let entries = json!([{
+                "id": format!("z{number}"), "role": "assistant", "text": "ok", "model": model,
+                "usage": { "input_tokens": 120_000, "output_tokens": 9 },
+            }]);
+            of.service.end_turn(&of.made(&entries)).expect("ended")
+        };
+        of.begin(1, "hi").expect("begun");
+        assert_eq!(answer(1, known).window.expect("a window").limit, limit);
+        of.begin(2, "hi").expect("begun");
+        let ended = answer(2, unknown);
+        let begun = of.begin(3, "hi").expect("begun");
+        for (window, notes) in [(ended.window, ended.notes), (begun.window, begun.notes)] {
+            assert_eq!(window, None);
+            let said = notes.iter().any(|note| note.code == "degraded" && note.message.contains(unknown));
+            assert!(said, "{notes:?}");
+        }
+        answer(3, known);
+        assert_eq!(of.begin(4, "hi").expect("begun").window.expect("a window").limit, limit);
+    }
+}
+
+/// A window that is only assumed is refuted by an answer that took more.
+#[test]
+fn an_answer_above_an_assumed_window_says_that_the_window_is_not_known() {
+    let stage = Stage::new();
+    let of = Loop { service: &stage.service, window: json!({ "model": "claude-opus-9-9" }) };
+    let answer = |number: usize, tokens: u64| {
+        let entries = json!([{
+            "id": format!("z{number}"), "role": "assistant", "text": "ok", "model": "claude-opus-9-9",
+            "usage": { "input_tokens": tokens, "output_tokens": 9 },
+        }]);
+        of.service.end_turn(&of.made(&entries)).expect("ended")
+    };
+    of.begin(1, "hi").expect("begun");
+    let ended = answer(1, 1_200_000);
+    assert!(ended.window.is_none(), "{ended:?}");
+    let said = |notes: &[stemmata_api::v1::Note]| notes.iter().any(|note| note.message.contains("1200009"));
+    assert!(said(&ended.notes), "{:?}", ended.notes);
+    let begun = of.begin(2, "hi").expect("begun");
+    assert!(begun.window.is_none() && said(&begun.notes), "{begun:?}");
+    answer(2, 90_000);
+    assert_eq!(of.begin(3, "hi").expect("begun").window.expect("a window").limit, 1_000_000);
+}
+
+/// The ids of the entries, and of their calls and results.
+fn ids(window: TurnWindowReport) -> Vec<String> {
+    let of = |entry: stemmata_api::v1::WindowEntry| {
+        let calls = entry.calls.into_iter().map(|call| format!("+{}", call.id));
+        let results = entry.results.into_iter().map(|result| format!("-{}", result.id));
+        std::iter::once(entry.id).chain(calls).chain(results).collect::<Vec<_>>()
+    };
+    window.entries.expect("entries").into_iter().flat_map(of).collect()
+}
+
+#[test]
+fn ids_in_the_window_are_unique() {
+    let stage = Stage::new();
+    let of = in_a_window_of(&stage, 20_000);
+    let call = |id: &str| json!({ "id": id, "name": "bash", "input": {} });
+    let result = |id: &str| json!({ "id": id, "text": "x" });
+    of.begin(1, "start").expect("begun");
+    let entries = json!([
+        { "id": "a1", "role": "assistant", "calls": [call("kc"), call("ke"), call("ke"), call("open")] },
+        { "id": "r1", "role": "tool", "results": [result("kc"), result("ke"), result("ke")] },
+        { "id": "a2", "role": "assistant", "calls": [call("kc")] },
+        { "id": "r2", "role": "tool", "results": [result("kc")] },
+    ]);
+    of.service.step(&of.made(&entries)).expect("a step");
+    let begun = of.begin(2, "go on").expect("begun").window.expect("a window");
+    assert!(notes(&begun).contains("`kc`") && notes(&begun).contains("`ke`"), "{}", notes(&begun));
+    let ids = ids(begun);
+    let unique = |all: Vec<&String>| all.iter().collect::<std::collections::HashSet<_>>().len() == all.len();
+    for sign in ['+', '-'] {
+        let of: Vec<&String> = ids.iter().filter(|id| id.starts_with(sign)).collect();
+        assert_eq!(of.len(), 5, "{ids:?}");
+        assert!(unique(of), "{ids:?}");
+    }
+    assert!(unique(ids.iter().collect()), "{ids:?}");
+}
+
+#[test]
+fn a_result_that_answers_nothing_is_said_once_and_given_to_nobody() {
+    let stage = Stage::new();
+    let of = in_a_window_of(&stage, 20_000);
+    of.begin(1, "start").expect("begun");
+    let orphan = json!([{ "id": "r9", "role": "tool", "results": [{ "id": "nobody", "text": "stray" }] }]);
+    let ended = of.service.end_turn(&of.made(&orphan)).expect("ended");
+    let window = ended.window.expect("a window");
+    let count =
+        |notes: &[stemmata_api::v1::Note]| notes.iter().filter(|note| note.code == "orphan_result").count();
+    assert_eq!(count(&ended.notes) + count(&window.notes), 1, "{:?} {:?}", ended.notes, window.notes);
+    assert!(!format!("{:?}", window.entries).contains("stray"));
+}
+
+#[test]
+fn an_image_that_is_none_is_refused_by_its_field() {
+    let stage = Stage::new();
+    let of = in_a_window_of(&stage, 20_000);
+    of.begin(1, "hi").expect("begun");
+    let shown = |image: Value| {
+        let entries = json!([{ "id": "x", "role": "user", "text": "look", "images": [image] }]);
+        of.service.step(&of.made(&entries))
+    };
+    for (field, image) in [
+        ("data", json!({ "media_type": "image/png", "data": "not base64!" })),
+        ("data", json!({ "media_type": "image/png", "data": "" })),
+        ("data", json!({ "media_type": "image/png", "data": "data:text/html;base64,aGk=" })),
+        ("media_type", json!({ "media_type": "text/html", "data": "aGk=" })),
+        ("media_type", json!({ "media_type": "image/png\n## x", "data": "aGk=" })),
+        ("media_type", json!({ "media_type": "image/", "data": "aGk=" })),
+        ("url", json!({ "media_type": "image/png", "url": "file:///etc/passwd" })),
+        ("url", json!({ "media_type": "image/png", "url": "" })),
+    ] {
+        let problem = shown(image.clone()).expect_err("refused");
+        assert!(problem.detail.contains(&format!("`{field}`")), "{image}: {}", problem.detail);
+    }
+    shown(json!({ "media_type": "image/png", "data": "data:image/jpeg;base64,aGk=" })).expect("a step");
+    let result = json!([
+        { "id": "a", "role": "assistant", "calls": [{ "id": "k", "name": "shot", "input": {} }] },
+        { "id": "r", "role": "tool", "results": [{ "id": "k", "text": "", "images": [
+            { "media_type": "image/png", "url": "https://example.org/x.png" }] }] },
+    ]);
+    let window = of.service.step(&of.made(&result)).expect("a step").window.expect("a window");
+    let entries = serde_json::to_value(window.entries).expect("JSON");
+    assert_eq!(entries[1]["images"], json!([{ "media_type": "image/jpeg", "data": "aGk=" }]));
+    assert_eq!(entries[0].get("images"), None);
+    let shown = &entries[3]["results"][0];
+    assert_eq!(shown["images"], json!([{ "media_type": "image/png", "url": "https://example.org/x.png" }]));
+    assert_eq!(shown["text"], "");
+}
+
+#[test]
+fn a_long_error_of_a_provider_is_cut_and_answered() {
+    let stage = Stage::new();
+    let of = in_a_window_of(&stage, 20_000);
+    of.begin(1, "hi").expect("begun");
+    let error = format!("429 rate limit reached {}", "é".repeat(70_000));
+    let request: RecoverTurnRequest =
+        serde_json::from_value(of.with(&json!({ "error": error }))).expect("a request");
+    assert!(!of.service.recover_turn(&request).expect("an answer").retry);
 }

@@ -22,7 +22,7 @@ use stemmata_prompt::compact::Summarizer;
 use stemmata_prompt::compact::summary::Size;
 use stemmata_prompt::guard::flow::FatalReason;
 use stemmata_prompt::guard::{Alert, ContextOverflow, Form, Ratio, Zone};
-use stemmata_prompt::window::{Due, KeepRecent, WindowConfig};
+use stemmata_prompt::window::{Due, KeepRecent, WindowConfig, named_apart};
 
 use super::TurnOf;
 use super::append::Brings;
@@ -44,6 +44,10 @@ pub(super) use told::hints_event;
 pub(super) use window::said_of;
 
 use summaries::Asked;
+use window::SessionWindow;
+
+/// What is said of calls that repeat an id: no provider takes two of one.
+const CALLS_NAMED_APART: &str = "tool calls have the id of another call, and the model is given them and their results with an id of their own";
 
 /// A compaction's summary takes an eighth of the window at most.
 const SUMMARY_SHARE: u64 = 8;
@@ -255,9 +259,10 @@ impl Engine {
             return Ok(report);
         }
         let last = self.log.ledger(&turn.ledger)?.map_or(0, |known| known.last);
-        let window = self.session_window(turn, &[], last)?;
-        let notes = report.notes.into_iter().chain(window.notes).collect();
-        Ok(WindowReport { entries: Some(window.entries), notes, ..report })
+        let SessionWindow { mut entries, notes, .. } = self.session_window(turn, &[], last)?;
+        let renamed = said_of(&named_apart(&mut entries), NoteCode::Conflict, CALLS_NAMED_APART);
+        let notes = report.notes.into_iter().chain(notes).chain(renamed).collect();
+        Ok(WindowReport { entries: Some(entries), notes, ..report })
     }
 
     /// Compacts a session whose turn has ended, where that is due by itself.

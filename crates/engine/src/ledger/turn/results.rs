@@ -78,4 +78,5 @@ impl Engine {
 }
 
 /// What is said of results that answer nothing.
-pub(super) const ANSWER_NOTHING: &str = "results answer no call of the session, or one that is answered: they are stored, and the model is not given them";
+pub(super) const ANSWER_NOTHING: &str = "results answer no call of the session, or one that is answered: they are stored, the entries of the window leave them out, and \
+     for a client that reads the session they are a message of the user";

@@ -16,6 +16,7 @@ use stemmata_engine::{
 };
 use stemmata_model::{CommitId, Entry, Json, Part, Reason, TokenCounter as _, Tokens};
 
+use super::images;
 use crate::fault::Fault;
 use crate::local::bad_request;
 use crate::local::counters::counter_or_estimate;
@@ -47,24 +48,69 @@ pub(in crate::local) struct Rules<'a> {
     pub(in crate::local) model: &'a Model<'a>,
 }
 
+/// What a request names beside its window.
+#[derive(Default)]
+pub(super) struct Named<'a> {
+    /// The model.
+    pub(super) model: Option<&'a str>,
+    /// What its newest answer took; else the session's newest one says it.
+    pub(super) reported: Option<Tokens>,
+}
+
+/// The window of a session, or why it is not known although it was, or was to be.
+pub(super) type Window = (Option<OfSession>, Option<Note>);
+
 /// Makes the client of the configured model.
 pub(in crate::local) type Model<'a> = dyn Fn(Scrubber) -> Answer<Box<dyn Summarizer>> + 'a;
 
+fn degraded(message: String) -> Note {
+    Note { code: "degraded".to_owned(), message, line: None }
+}
+
+/// Says that a session's window is not guarded, and why.
+fn unguarded(why: &str) -> Note {
+    degraded(format!(
+        "{why}, so that it is not guarded: name `tokens` in the `window` of the request, or set `window.tokens`"
+    ))
+}
+
+/// Says that an answer refutes what was assumed of a model's window, where one does.
+fn refuted(
+    engine: &Engine,
+    turn: &TurnOf,
+    (name, known): (&str, KnownWindow),
+    named: &Named<'_>,
+) -> Result<Option<Note>, Fault> {
+    if !known.is_assumed {
+        return Ok(None);
+    }
+    let reported = match named.reported {
+        None => engine.last_reported(turn, name)?,
+        reported => reported,
+    };
+    let above = reported.filter(|reported| reported.0 > known.tokens);
+    Ok(above.map(|reported| {
+        let assumed = known.tokens;
+        unguarded(&format!(
+            "the window of `{name}` is not known: {assumed} was assumed, and an answer reports {reported}"
+        ))
+    }))
+}
+
 impl OfSession {
-    /// Reads which window is meant; none where nobody says and none is known. `named` is a model that the rest of the request
-    /// names, `context` what a new session goes on from.
+    /// Reads which window is meant; none where nobody says and none is known. `context` is what a new session goes on from.
     pub(super) fn of(
         engine: &Engine,
         turn: &TurnOf,
-        (asked, named, context): (Option<&TurnWindow>, Option<&str>, Option<CommitId>),
+        (asked, named, context): (Option<&TurnWindow>, &Named<'_>, Option<CommitId>),
         rules: &Rules<'_>,
-    ) -> Result<Option<Self>, Fault> {
+    ) -> Result<Window, Fault> {
         let rules = rules.window;
         let is_asked = asked.is_some();
         let asked = asked.cloned().unwrap_or_else(TurnWindow::unsaid);
-        let mut name = asked.model.clone().or_else(|| named.map(str::to_owned));
+        let mut name = asked.model.clone().or_else(|| named.model.map(str::to_owned));
         if name.is_none() {
-            name = engine.window_model(turn)?;
+            name = engine.session_model(turn)?;
         }
         let reported = match context {
             Some(context) => engine.reported_window(context)?,
@@ -77,13 +123,15 @@ impl OfSession {
             (Some(tokens), ..) => (tokens, "the request".to_owned()),
             (None, Some(tokens), _) => (tokens, "`window.tokens`".to_owned()),
             (None, None, Some((name, known))) => {
+                if let Some(why) = refuted(engine, turn, (name, known), named)? {
+                    return Ok((None, Some(why)));
+                }
                 is_assumed = known.is_assumed;
                 (known.tokens, known.told(name))
             }
             (None, None, None) if is_asked => {
                 // What was said of another model is nothing to go by.
-                let is_same = engine.window_model(turn)? == name;
-                let told = engine.window_history(turn, 1)?.pop().filter(|_| is_same);
+                let told = engine.window_history(turn, 1)?.pop().filter(|told| told.model == name);
                 let Some(told) = told else {
                     let detail = "the window of the session is not known: name `tokens`, or a `model`, in the \
                                   `window` of the request, or set `window.tokens`";
@@ -91,7 +139,12 @@ impl OfSession {
                 };
                 (told.limit.0, "what an earlier call of the session said".to_owned())
             }
-            (None, None, None) => return Ok(None),
+            (None, None, None) => {
+                let was_guarded = !engine.window_history(turn, 1)?.is_empty();
+                let name = name.filter(|_| was_guarded);
+                let why = name.map(|name| format!("the window of `{name}` is not known"));
+                return Ok((None, why.as_deref().map(unguarded)));
+            }
         };
         let config = WindowConfig::new(WindowConfigSettings {
             window: rules.limits(Tokens(limit)),
@@ -107,18 +160,18 @@ impl OfSession {
             Some(_) => return Err(bad_request("compact_with", "it is one of llm, heuristic")),
         };
         let (summarizer, notes) = (None, note.into_iter().collect());
-        let (model, asked) = (name, asked);
-        Ok(Some(Self {
+        let of = Self {
             config,
             counter,
             limit_from,
             is_assumed,
-            model,
+            model: name,
             asked,
             summarizer,
             compacts_with_model,
             notes,
-        }))
+        };
+        Ok((Some(of), None))
     }
 
     /// The same for a call that may archive or compact: with the model that is configured for summaries. None is no fault,
@@ -126,13 +179,14 @@ impl OfSession {
     pub(super) fn summarizing(
         engine: &Engine,
         turn: &TurnOf,
-        asked: (Option<&TurnWindow>, Option<&str>),
+        (asked, named): (Option<&TurnWindow>, &Named<'_>),
         rules: &Rules<'_>,
-    ) -> Result<Option<Self>, Fault> {
-        let Some(mut of) = Self::of(engine, turn, (asked.0, asked.1, None), rules)? else { return Ok(None) };
+    ) -> Result<Window, Fault> {
+        let (of, why) = Self::of(engine, turn, (asked, named, None), rules)?;
+        let Some(mut of) = of else { return Ok((None, why)) };
         let asks = of.compacts_with_model || of.config.compact().tool_summary == ToolSummaryStrategy::Llm;
         if !asks {
-            return Ok(Some(of));
+            return Ok((Some(of), why));
         }
         match (rules.model)(engine.scrubber_of_ledger(&turn.ledger)?) {
             Ok(model) => of.summarizer = Some(model),
@@ -140,10 +194,10 @@ impl OfSession {
             Err(problem) => {
                 let message =
                     format!("rules write the summaries, since no model can be asked: {}", problem.detail);
-                of.notes.push(Note { code: "degraded".to_owned(), message, line: None });
+                of.notes.push(degraded(message));
             }
         }
-        Ok(Some(of))
+        Ok((Some(of), why))
     }
 
     /// The same for a call that was refused: the provider's error may say what the model takes.
@@ -155,7 +209,9 @@ impl OfSession {
     ) -> Result<Self, Fault> {
         let maximum = overflow_sizes(error).maximum.map(|Tokens(tokens)| tokens);
         let named = TurnWindow { tokens: asked.tokens.or(maximum), ..asked.clone() };
-        let of = Self::summarizing(engine, turn, (Some(&named), None), rules)?;
+        // The provider has just refused a context: what was assumed is nearer than what is unknown.
+        let nothing = Named { reported: Some(Tokens(0)), ..Named::default() };
+        let of = Self::summarizing(engine, turn, (Some(&named), &nothing), rules)?.0;
         let mut of = of.expect("a window was asked for");
         if asked.tokens.is_none() && maximum.is_some() {
             PROVIDER.clone_into(&mut of.limit_from);
@@ -297,6 +353,7 @@ fn entry(entry: &Entry) -> WindowEntry {
         }),
         calls: entry.parts.iter().filter_map(call).collect(),
         results: entry.parts.iter().filter_map(result).collect(),
+        images: images::shown(&entry.parts),
     }
 }
 
@@ -310,5 +367,6 @@ fn call(part: &Part) -> Option<WindowCall> {
 
 fn result(part: &Part) -> Option<WindowResult> {
     let Part::ToolResult { call_id, is_error, parts } = part else { return None };
-    Some(WindowResult { id: call_id.clone(), text: text_of(parts), is_error: *is_error })
+    let (text, is_error) = (text_of(parts), *is_error);
+    Some(WindowResult { id: call_id.clone(), text, is_error, images: images::shown(parts) })
 }

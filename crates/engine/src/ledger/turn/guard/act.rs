@@ -1,7 +1,7 @@
 //! What one call of a turn does about the window: results are archived, the window is measured, a prune is planned or carried
 //! out, and all of it becomes events of the call's own transaction.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde_json::{Value, json};
 use stemmata_model::{
@@ -19,11 +19,12 @@ use stemmata_store::BATCH_EVENTS_MAX;
 
 use super::known::Known;
 use super::summaries::Summaries;
+use super::told::WorkTold;
 use super::window::SessionWindow;
 use super::{Guarding, PlannedPrune, PrunedEntry, TurnGuard, WindowReport};
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::guard::{Largest, Sizes, Weighed, is_overhead};
+use crate::guard::{Sizes, Weighed, is_overhead};
 use crate::ledger::opening::OPENER;
 use crate::ledger::turn::TurnOf;
 use crate::ledger::turn::commit::Boundary;
@@ -35,25 +36,28 @@ pub(in crate::ledger::turn) struct Acted {
     /// Whether a commit belongs to the call: at the beginning of a turn only where a checkpoint is due.
     pub(in crate::ledger::turn) commits: bool,
     pub(in crate::ledger::turn) report: WindowReport,
+    /// The zone after the session's last call.
+    pub(super) zone_before: Zone,
     /// What the session's compactions came to so far.
     pub(super) progress: Progress,
     /// What its summarizer came to so far.
     pub(super) summaries: Summaries,
     /// Messages that the model sees.
     pub(super) messages: usize,
-    /// Whether a report of this call was left aside.
+    /// Whether a report of this call was left aside that what was said does not explain.
     pub(in crate::ledger::turn) left_aside: bool,
     /// Why the answer shows an overflow that the provider did not report as an error.
     pub(super) overflow_seen: Option<&'static str>,
 }
 
 impl Acted {
-    /// Logs that the window of a session is in the warning zone. Said once what was done is stored: tries and mere looks are no
+    /// Logs that the window of a session has left the safe zone. Said once what was done is stored: tries and mere looks are no
     /// news.
     pub(in crate::ledger::turn) fn log(&self, turn: &TurnOf) {
-        if self.report.zone == Zone::Warning {
+        let zone = self.report.zone;
+        if zone > Zone::Safe && self.zone_before == Zone::Safe {
             let (session, tokens, limit) = (&turn.session, self.report.tokens.0, self.report.limit.0);
-            tracing::warn!(%session, tokens, limit, "the window is in the warning zone");
+            tracing::warn!(%session, tokens, limit, "the window is in the {} zone", zone.as_str());
         }
     }
 
@@ -146,14 +150,12 @@ impl Engine {
         }
         let SessionWindow { mut entries, pins, .. } = self.session_window(turn, events, last)?;
         let overhead = work.known.overhead.max(guard.overhead);
-        let mut sizes = if work.known.overheads.is_growing() {
+        let mut sizes = if work.known.overheads.are_sums() {
             Sizes::counted(&entries, guard.counter, overhead)
         } else {
-            Sizes::of(&entries, guard.counter, (overhead, Largest::Window(guard.config.window().limit())))
+            Sizes::of(&entries, guard.counter, (overhead, Some(guard.config.window().limit())))
         };
-        if sizes.is_reported {
-            work.known.overhead = sizes.overhead;
-        }
+        work.known.overhead = sizes.overhead;
         if let Some(requested) = guarding.requested {
             sizes.raise_to(requested);
             work.known.overhead = sizes.overhead;
@@ -161,12 +163,7 @@ impl Engine {
         let kept = self.never_archived(turn, (&entries, &pins), last)?;
         self.archive(&mut work, &mut entries, (&kept, &mut sizes))?;
         let told = self.told(turn, events, last)?;
-        let weighed = Weighed::of((&entries, &pins), sizes.clone(), guard.counter, &told)?;
-        let start = match boundary {
-            Boundary::Overflow { prunes: true, .. } => Start::Refused,
-            _ => Start::Call(work.window.zone(sizes.tokens)),
-        };
-        let mut course = course(start, weighed.request(work.window, work.now));
+        let mut course = work.course((&entries, &pins), &told, &mut sizes)?;
         if !work.is_before_a_call() {
             // The window is pruned before the next call, when it is known what that is about.
             course.prunes = false;
@@ -210,6 +207,43 @@ impl Work<'_> {
             && !matches!(self.boundary, Boundary::Overflow { .. })
             && self.reasons(tokens).next().is_none();
         is_calm.then_some(tokens)
+    }
+
+    /// Decides what is to be done about the window. Usage alone stops no session: what it says of the system prompt and the tools may
+    /// be wrong, and without a call no other usage would ever come. If it is true, the provider refuses the call.
+    fn course(
+        &mut self,
+        (entries, pins): (&[Entry], &BTreeSet<EntryId>),
+        told: &WorkTold,
+        sizes: &mut Sizes,
+    ) -> Result<Course> {
+        let guard = self.guarding.guard;
+        let decided = |sizes: &Sizes| -> Result<Course> {
+            let start = match self.boundary {
+                Boundary::Overflow { prunes: true, .. } => Start::Refused,
+                _ => Start::Call(self.window.zone(sizes.tokens)),
+            };
+            let weighed = Weighed::of((entries, pins), sizes.clone(), guard.counter, told)?;
+            Ok(course(start, weighed.request(self.window, self.now)))
+        };
+        let by_usage = decided(sizes)?;
+        let is_refused = matches!(self.boundary, Boundary::Overflow { .. });
+        if by_usage.stop.is_none() || is_refused || sizes.overhead <= guard.overhead {
+            return Ok(by_usage);
+        }
+        let counted = Sizes::counted(entries, guard.counter, guard.overhead);
+        let by_count = decided(&counted)?;
+        if by_count.stop.is_some() {
+            return Ok(by_usage);
+        }
+        let message = format!(
+            "by the reported usage the system prompt and the tools take {}, and nothing that can be said fits beside them: it is left \
+             aside, and the provider refuses the call if it is true; shorten them then",
+            sizes.overhead
+        );
+        self.notes.push(Note::new(NoteCode::Degraded, message));
+        (self.known.overhead, *sizes) = (guard.overhead, counted);
+        Ok(by_count)
     }
 
     const fn is_before_a_call(&self) -> bool {
@@ -298,12 +332,11 @@ impl Work<'_> {
             let state = self.known.state_data(reasons, measured, self.window, self.now);
             self.push_data(topics::CHECKPOINT_STATE, &state);
         }
-        let begun = match self.boundary {
-            Boundary::Begin { said } => Some(said.get()),
-            _ => None,
-        };
-        self.known.begun = begun.or(self.known.begun);
-        let commits = makes_checkpoint || reasons != Reasons::NONE || begun.is_none();
+        let mut commits = makes_checkpoint || reasons != Reasons::NONE;
+        match self.boundary {
+            Boundary::Begin { said } => self.known.begun = Some(said.get()),
+            _ => commits = true,
+        }
         if commits {
             self.known.checkpointed(reasons, self.window, self.now);
         }
@@ -339,8 +372,17 @@ impl Work<'_> {
         };
         let (events, progress) = (std::mem::take(&mut self.events), std::mem::take(&mut self.known.progress));
         let (summaries, messages) = (std::mem::take(&mut self.known.summaries), self.known.messages);
-        let left_aside = self.known.left_aside.is_some();
-        Acted { events, commits, report, progress, summaries, messages, left_aside, overflow_seen: None }
+        Acted {
+            events,
+            commits,
+            report,
+            zone_before: self.known.zone,
+            progress,
+            summaries,
+            messages,
+            left_aside: self.known.left_aside.is_some_and(|why| !why.shows_overflow(tokens)),
+            overflow_seen: None,
+        }
     }
 
     fn push_alert(&mut self, alert: &Alert, tokens: Tokens) {

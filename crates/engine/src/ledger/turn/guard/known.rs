@@ -9,8 +9,7 @@ use stemmata_model::{
 };
 use stemmata_prompt::guard::{Monitor, Window, Zone, milestones};
 use stemmata_prompt::window::{
-    CompactionSeen, EstimatedFrom, Measure, Overheads, Progress, Unbelievable, WindowConfig, believed,
-    entry_tokens, estimate, largest_report,
+    CompactionSeen, Overheads, Progress, Report, Unbelievable, WindowConfig, believed, entry_tokens, reported,
 };
 use stemmata_runtimes::captured::visibility;
 use stemmata_store::{EventQuery, Order, PAGE_ROWS_MAX};
@@ -23,16 +22,20 @@ use crate::error::{FormatUse, Result};
 use crate::guard::is_seen;
 use crate::ledger::turn::commit::{BESIDE, is_beside};
 use crate::ledger::turn::{FORMAT, TurnOf};
+use crate::prompts::entry_of;
 use crate::verbs::compact::CompactWith;
 
 /// Samples of the past that are read at most. With ten calls a turn that is a hundred turns.
 const HISTORY_SAMPLES_MAX: usize = 1_000;
 
+/// Answers among which the newest one is looked for that names its model.
+const ANSWERS_MAX: usize = 16;
+
 /// Events of the guard's memory among which the newest is looked for that was not forgotten.
 const FORGOTTEN_MAX: usize = 16;
 
 /// A size of a window in the past.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WindowSample {
     /// When.
     pub at: Timestamp,
@@ -40,6 +43,8 @@ pub struct WindowSample {
     pub size: Tokens,
     /// What it held.
     pub limit: Tokens,
+    /// The model that was called, or that had answered last.
+    pub model: Option<String>,
 }
 
 /// What is known of a session's window.
@@ -48,6 +53,8 @@ pub(super) struct Known {
     pub(super) seq: Option<EventSeq>,
     /// What the window takes; none where all of it has to be counted.
     pub(super) tokens: Option<Tokens>,
+    /// The zone that it was in after the last call.
+    pub(super) zone: Zone,
     /// Whether a usage was reported since the window was last counted.
     pub(super) is_reported: bool,
     pub(super) overhead: Tokens,
@@ -86,6 +93,11 @@ pub(super) struct Known {
     window: Tokens,
 }
 
+/// Returns the model that a `CONTEXT_WINDOW` event names.
+fn model_in(data: &Value) -> Option<String> {
+    data.get("model").and_then(Value::as_str).map(str::to_owned)
+}
+
 /// An event, stored or not yet.
 struct Seen<'a> {
     topic: &'a str,
@@ -99,6 +111,7 @@ impl Known {
         Self {
             seq: None,
             tokens: None,
+            zone: Zone::Safe,
             is_reported: false,
             overhead: Tokens(0),
             overheads: Overheads::default(),
@@ -135,11 +148,12 @@ impl Known {
         self.held = number("held").map(Tokens).filter(|_| is_same_counter);
         if let Some(told) = data.get("overheads").filter(|_| is_same_counter) {
             let tokens = |key: &str| told.get(key).and_then(Value::as_u64).map(Tokens);
-            let growths =
-                tokens("growths").map_or(0, |Tokens(count)| u32::try_from(count).unwrap_or(u32::MAX));
-            let before = tokens("last").zip(tokens("last_held"));
-            self.overheads = Overheads { least: tokens("least"), last: before, growths };
+            let sums = tokens("sums").map_or(0, |Tokens(count)| u32::try_from(count).unwrap_or(u32::MAX));
+            let newest = tokens("last_sent").zip(tokens("last_held"));
+            self.overheads = Overheads { least: tokens("least"), last: newest, sums };
         }
+        let zone = Zone::ALL.into_iter().find(|zone| data.get("zone") == Some(&Value::from(zone.as_str())));
+        self.zone = zone.unwrap_or(Zone::Safe);
         let count = |key: &str| number(key).and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
         (self.results, self.messages) = (count("results"), count("messages"));
         self.summaries = Summaries::of_data(data.get("summarizer"));
@@ -154,7 +168,7 @@ impl Known {
             };
             self.progress = Progress::restored(list("idle").iter().filter_map(seen));
         }
-        self.model = data.get("model").and_then(Value::as_str).map(str::to_owned);
+        self.model = model_in(data);
         self.status.read(data.get("said"));
         self.status.tasks_completed = number("tasks_completed").unwrap_or(0);
         self.milestones_kept = number("milestones").unwrap_or(0);
@@ -185,9 +199,9 @@ impl Known {
             "held": self.held.map(|tokens| tokens.0),
             "overheads": {
                 "least": self.overheads.least.map(|tokens| tokens.0),
-                "last": self.overheads.last.map(|(tokens, _)| tokens.0),
+                "last_sent": self.overheads.last.map(|(sent, _)| sent.0),
                 "last_held": self.overheads.last.map(|(_, held)| held.0),
-                "growths": self.overheads.growths,
+                "sums": self.overheads.sums,
             },
             "is_reported": self.is_reported,
             "results": self.results,
@@ -258,19 +272,10 @@ impl Known {
             return;
         }
         let own = entry_tokens(entry, counter);
-        let estimated = estimate(Measure {
-            entries: std::slice::from_ref(entry),
-            counted: &|_| own,
-            held: &|_| Tokens(0),
-            system: Tokens(0),
-            largest: None,
-        });
         self.held = self.held.map(|held| held + own);
-        match estimated.from {
-            EstimatedFrom::Usage { .. } => self.see_usage(estimated.tokens),
-            EstimatedFrom::Count => {
-                self.tokens = self.tokens.map(|tokens| tokens + own);
-            }
+        match reported(entry) {
+            Some(report) => self.see_usage(report, own),
+            None => self.tokens = self.tokens.map(|tokens| tokens + own),
         }
         self.messages += usize::from(is_seen(entry));
         if entry.role == Role::Assistant {
@@ -285,18 +290,19 @@ impl Known {
         }
     }
 
-    /// Takes a report in, or leaves it aside.
-    fn see_usage(&mut self, reported: Tokens) {
-        let largest = largest_report(self.window, self.held.unwrap_or(self.window));
-        let believed = believed(reported, self.held.unwrap_or_default(), Some(largest));
-        let judged = believed.and_then(|()| match self.held {
-            Some(held) => self.overheads.see(reported, held),
-            None => Ok(self.overhead),
-        });
+    /// Takes a report in, or leaves it aside. Its answer takes `own`.
+    fn see_usage(&mut self, report: Report, own: Tokens) {
+        let seen = self.held.map_or(Ok(()), |held| self.overheads.see(report, held, own));
+        let judged =
+            seen.and_then(|()| believed(report.tokens, self.held.unwrap_or_default(), Some(self.window)));
         self.left_aside = judged.err();
         match (judged, self.held) {
-            (Ok(overhead), _) => {
-                (self.tokens, self.is_reported, self.overhead) = (Some(reported), true, overhead);
+            (Ok(()), held) => {
+                (self.tokens, self.is_reported) = (Some(report.tokens), true);
+                if let Some(held) = held {
+                    self.overheads.believe();
+                    self.overhead = report.tokens.saturating_sub(held);
+                }
             }
             (Err(Unbelievable::Grows { least, .. }), Some(held)) => {
                 (self.tokens, self.is_reported, self.overhead) = (Some(least + held), false, least);
@@ -402,20 +408,36 @@ impl Engine {
         Ok(known)
     }
 
-    /// Returns the model of a session whose window was measured before: the one that is called, or that answered last.
+    /// Returns the model of a session: the one that is called, or that answered last, also where no window was guarded then.
     ///
     /// # Errors
     /// Where the log fails.
-    pub fn window_model(&self, turn: &TurnOf) -> Result<Option<String>> {
+    pub fn session_model(&self, turn: &TurnOf) -> Result<Option<String>> {
         let query = EventQuery {
             session: Some(turn.session.clone()),
-            ..EventQuery::latest(topics::topic(topics::CONTEXT_WINDOW), 1)
+            topics: [topics::ASSISTANT_TURN, topics::CONTEXT_WINDOW].map(topics::topic).to_vec(),
+            order: Order::NewestFirst,
+            ..EventQuery::after(None, ANSWERS_MAX)
         };
-        let event = self.log.events(&turn.ledger, &query)?.pop();
-        let Some(Payload::Plain { data: Some(data), .. }) = event.map(|event| event.payload) else {
-            return Ok(None);
+        Ok(self.log.events(&turn.ledger, &query)?.iter().find_map(|event| match &event.payload {
+            Payload::Plain { data: Some(data), .. } => model_in(&data.to_value()),
+            _ => entry_of(event)?.meta.model,
+        }))
+    }
+
+    /// Returns what a model reported with its newest answer in a session.
+    ///
+    /// # Errors
+    /// Where the log fails.
+    pub fn last_reported(&self, turn: &TurnOf, model: &str) -> Result<Option<Tokens>> {
+        let query = EventQuery {
+            session: Some(turn.session.clone()),
+            ..EventQuery::latest(topics::topic(topics::ASSISTANT_TURN), ANSWERS_MAX)
         };
-        Ok(data.to_value().get("model").and_then(Value::as_str).map(str::to_owned))
+        let answers = self.log.events(&turn.ledger, &query)?;
+        let of_model = answers.iter().filter_map(entry_of);
+        let mut of_model = of_model.filter(|answer| answer.meta.model.as_deref() == Some(model));
+        Ok(of_model.find_map(|answer| reported(&answer)).map(|report| report.tokens))
     }
 
     /// Returns how full a session's window was after its last calls, oldest first; at most so many, and at most 1,000.
@@ -431,7 +453,8 @@ impl Engine {
             let Payload::Plain { data: Some(data), .. } = &event.payload else { return None };
             let data = data.to_value();
             let number = |key: &str| data.get(key).and_then(Value::as_u64).map(Tokens);
-            Some(WindowSample { at: event.at, size: number("measured")?, limit: number("limit")? })
+            let (at, model) = (event.at, model_in(&data));
+            Some(WindowSample { at, size: number("measured")?, limit: number("limit")?, model })
         };
         let mut samples: Vec<WindowSample> =
             self.log.events(&turn.ledger, &query)?.iter().filter_map(sample).collect();
