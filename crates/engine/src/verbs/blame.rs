@@ -5,7 +5,7 @@
 
 mod place;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, hash_map};
 use std::ops::Range;
 use std::path::Path;
 
@@ -144,11 +144,14 @@ impl Engine {
     fn name_first_sessions(&self, origins: &mut [LineOrigin]) -> Result<()> {
         let mut names: HashMap<CommitId, Option<String>> = HashMap::new();
         for origin in origins {
-            if !names.contains_key(&origin.ctx) {
-                let first = self.first_session(origin.ctx)?;
-                names.insert(origin.ctx, first.map(|session| session.session.to_string()));
-            }
-            if let Some(Some(name)) = names.get(&origin.ctx) {
+            let name = match names.entry(origin.ctx) {
+                hash_map::Entry::Occupied(known) => known.into_mut(),
+                hash_map::Entry::Vacant(new) => {
+                    let first = self.first_session(origin.ctx)?;
+                    new.insert(first.map(|session| session.session.to_string()))
+                }
+            };
+            if let Some(name) = name {
                 origin.session.clone_from(name);
             }
         }

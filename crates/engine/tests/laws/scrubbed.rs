@@ -344,11 +344,11 @@ fn a_session_that_is_forgotten_during_a_scrub_is_no_damage() {
             // Once the scrub holds the store there is nothing to forget it with.
             let _refused = engine.forget(&ForgetTarget::Session(gone), &options);
         });
-        let scrubbed = scrubber.scrub(&ScrubTarget::All, &by());
+        let done = scrubber.scrub(&ScrubTarget::All, &by());
         if store.has_meddler() {
             break;
         }
-        match scrubbed {
+        match done {
             Ok(_) => {}
             Err(EngineError::Store(StoreError::PlanMoved) | EngineError::Refused { .. }) => stale += 1,
             Err(error) => panic!("read {number}: {error}"),
