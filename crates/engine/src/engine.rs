@@ -68,6 +68,8 @@ pub struct Engine {
     pub(crate) log: Arc<dyn EventLog>,
     /// Whether events go to the store, so that one transaction can hold events and commits.
     pub(crate) is_log_the_store: bool,
+    /// Ledgers in files that are left from when events went there, where they go to the store now.
+    pub(crate) files_beside: Option<Arc<dyn EventLog>>,
     pub(crate) bus: Arc<Bus>,
     pub(crate) save_events: u64,
     pub(crate) scrubbing: Arc<Scrubbing>,
@@ -109,6 +111,7 @@ impl Engine {
             store,
             log,
             is_log_the_store: true,
+            files_beside: None,
             bus: Arc::default(),
             save_events: crate::ledger::SAVE_EVENTS,
             scrubbing: Arc::default(),
@@ -150,6 +153,27 @@ impl Engine {
         self.log = log;
         self.is_log_the_store = false;
         self.bus = Arc::default();
+    }
+
+    /// Returns this engine with the ledgers of the store, which may hold events from when they went there.
+    pub(crate) fn in_store(&self) -> Self {
+        Self { log: Arc::<dyn Store>::clone(&self.store), is_log_the_store: true, ..self.clone() }
+    }
+
+    /// Returns this engine with the ledgers that are not in the store: those in use, or those that are left.
+    pub(crate) fn beside_store(&self) -> Option<Self> {
+        let with = |log: &Arc<dyn EventLog>| Self {
+            log: Arc::clone(log),
+            is_log_the_store: false,
+            files_beside: None,
+            ..self.clone()
+        };
+        if self.is_log_the_store { self.files_beside.as_ref().map(with) } else { Some(self.clone()) }
+    }
+
+    /// Returns this engine with the ledgers that are not in use.
+    pub(crate) fn with_other_log(&self) -> Option<Self> {
+        if self.is_log_the_store { self.beside_store() } else { Some(self.in_store()) }
     }
 
     /// Returns the event log, for reads that need no rule.

@@ -6,6 +6,7 @@ mod calls;
 mod clients;
 mod copies;
 mod holders;
+mod ledgers;
 mod machine;
 mod markers;
 mod open_signs;
@@ -26,8 +27,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use stemmata_prompt::retrieve::Embedder;
 use stemmata_store::maintain::surroundings;
 use stemmata_store::{
-    FileLock, FileLog, FileLogOptions, Files as _, Finding, OpenFor, Patience, SqliteOptions, SqliteStore,
-    Store, StoreError, SystemFiles,
+    FileLock, FileLog, Files as _, OpenFor, Patience, SqliteOptions, SqliteStore, Store, StoreError,
+    SystemFiles,
 };
 
 use crate::briefs::Briefs;
@@ -40,7 +41,7 @@ use crate::outputs::{OutputFiles, OutputRules};
 use crate::ports::{Clock, NewIds};
 use crate::scrubbing::{Scrubbing, UntrustedMet};
 use crate::search::IndexSlot;
-use crate::settings::{LedgerPlace, Settings};
+use crate::settings::Settings;
 use crate::temporary::{Leftovers, TempFiles};
 use crate::vault::Vault;
 use rules_file::Rules;
@@ -348,8 +349,9 @@ impl Home {
             limits: settings.output_limits(),
             files: Some(OutputFiles::new(temp, self.dir.join("outputs"))),
         });
-        if let Some(files) = self.ledger_files()? {
-            engine.use_log(Arc::clone(files) as _);
+        match (self.ledger_files()?, self.ledger_files_beside()?) {
+            (Some(files), _) => engine.use_log(Arc::clone(files) as _),
+            (None, beside) => engine.files_beside = beside.map(|files| Arc::clone(files) as _),
         }
         let rules = self.rules()?;
         engine.scrubbing = Arc::new(self.scrubbing(&rules));
@@ -370,30 +372,6 @@ impl Home {
 
     fn scrubbing(&self, rules: &Rules) -> Scrubbing {
         Scrubbing::new(rules.store.clone(), rules.trust.clone(), self.untrusted.clone())
-    }
-
-    /// Returns the ledgers in files, where they are kept so.
-    ///
-    /// # Errors
-    /// Store errors.
-    pub fn ledger_files(&self) -> Result<Option<&Arc<FileLog>>> {
-        let LedgerPlace::Files { integrity } = self.options.settings.ledgers else { return Ok(None) };
-        if self.ledgers.get().is_none() {
-            let options = FileLogOptions {
-                integrity,
-                patience: self.patience(),
-                allow_network: self.options.settings.allows_network,
-                ..FileLogOptions::default()
-            };
-            let _raced = self.ledgers.set(Arc::new(FileLog::open(&self.dir, options)?));
-        }
-        Ok(self.ledgers.get())
-    }
-
-    /// Returns what was found in ledgers in files since the last call: a write that did not finish, files that were passed
-    /// over.
-    pub fn ledger_findings(&self) -> Vec<Finding> {
-        self.ledgers.get().map(|files| files.findings()).unwrap_or_default()
     }
 
     /// Returns what opening found since the last call.

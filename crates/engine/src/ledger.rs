@@ -7,6 +7,7 @@ mod cluster;
 mod decide;
 mod fold;
 mod forget;
+mod holding;
 mod line;
 mod memory;
 mod opening;

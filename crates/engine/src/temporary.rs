@@ -11,8 +11,8 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use stemmata_store::{
-    Files as _, SystemFiles, TEMPORARY, hold_temporary, is_temporary, read_bounded, remove_unlocked,
-    write_file,
+    Files as _, SqliteOptions, SqliteStore, StoreError, SystemFiles, TEMPORARY, hold_temporary, is_temporary,
+    read_bounded, remove_unlocked, write_file,
 };
 use tempfile::NamedTempFile;
 
@@ -276,6 +276,14 @@ impl Leftovers {
     fn sweep_own(&self, below: &dyn Fn(&OsStr) -> Option<usize>, failed: &mut Option<EngineError>) {
         if let Some(data) = &self.data {
             sweep_folder(data, below, failed);
+            // A restore of before had a name that says nothing here. One that is still under way stays.
+            let former = SqliteStore::clear_former_restore(&data.join("store"), &SqliteOptions::default());
+            if let Err(error) = former.or_else(|error| match error {
+                StoreError::Locked { .. } => Ok(()),
+                error => Err(error),
+            }) {
+                failed.get_or_insert(error.into());
+            }
         }
         let temp = self.temp.as_ref().map(|temp| private_path(temp, FOLDER));
         if let Some(temp) = temp.filter(|temp| is_ours(temp)) {

@@ -20,6 +20,9 @@ pub struct Forget {
     /// Their transcripts that clients of this machine still have: nothing of them is deleted.
     #[serde(default)]
     pub transcripts_left: Vec<String>,
+    /// Stores that a restore, a rollback or a migration left beside this one: nothing of them is deleted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stores_left: Vec<String>,
     /// Files beside their transcripts that are gone.
     #[serde(default)]
     pub sidecars: u64,

@@ -162,6 +162,9 @@ pub struct Scrub {
     pub contents: u64,
     /// Bytes of them, uncompressed.
     pub bytes: u64,
+    /// Stores that a restore, a rollback or a migration left beside this one: nothing of them is deleted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stores_left: Vec<String>,
     /// What is left to do on disk; the next command does it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unfinished: Option<String>,

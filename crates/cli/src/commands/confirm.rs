@@ -1,6 +1,7 @@
 //! Asks before what deletes or replaces something: one behaviour of `--yes` and `--dry-run` for all such commands.
 
 use std::io::BufRead;
+use std::path::Path;
 
 use stemmata_api::{Answer, Code, PlanDigest};
 
@@ -66,6 +67,18 @@ pub(crate) fn confirmed(app: &App, act: &Final<'_>) -> Result<bool, CliError> {
         return Ok(false);
     }
     Ok(true)
+}
+
+/// Names the stores beside this one, which hold what goes from it.
+pub(crate) fn told_stores_left(app: &App, paths: &[String], dry_run: bool) -> String {
+    let verb = if dry_run { "Would stay" } else { "Stays" };
+    let line = |path: &String| {
+        let path = app.environment.shown(Path::new(path));
+        format!(
+            "{verb} on disk: {path}, the store from before a restore or migration: delete it when it is not needed\n"
+        )
+    };
+    paths.iter().map(line).collect()
 }
 
 /// Warns where a store could not clean its files of what is gone. An answer in JSON says it itself.

@@ -15,8 +15,9 @@ use stemmata_model::Json;
 use stemmata_service::{LedgerOfRequest, MakeLedger};
 
 use crate::args::ledger::{Append, Events, EventsCommand, EventsForget, Follow, Query, Tail, Wanted, Which};
-use crate::commands::confirm::{Final, confirmed, shown, warn_unfinished};
+use crate::commands::confirm::{Final, confirmed, shown, told_stores_left, warn_unfinished};
 use crate::errors::{CliError, Exit};
+use crate::output::commit::ShortIds;
 use crate::output::size::{self, many};
 use crate::output::style::{Style, tame};
 use crate::output::{event, put, time};
@@ -24,6 +25,9 @@ use crate::wiring::App;
 
 /// Events that a person sees of a query unless they ask for more: about a screen.
 const ROWS_DEFAULT: usize = 30;
+
+/// Commits that are named at most of those that hold forgotten events.
+const HELD_MAX: usize = 10;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: Events) -> Result<Exit, CliError> {
@@ -312,7 +316,11 @@ fn forget(app: &App, args: &EventsForget) -> Result<Exit, CliError> {
             }
         }
     };
-    let exit = app.answer(&done, || Ok(forgotten(&done)))?;
+    let exit = app.answer(&done, || {
+        let ids = app.short_ids(done.held_by.iter().take(HELD_MAX).map(String::as_str))?;
+        let stores = told_stores_left(app, &done.stores_left, done.dry_run);
+        Ok(format!("{}{}{stores}", forgotten(&done), held(&done, ids)))
+    })?;
     warn_unfinished(app, done.unfinished.as_deref());
     Ok(exit)
 }
@@ -324,6 +332,24 @@ fn forgotten(done: &EventsForgotten) -> String {
         put!(text, "{verb} {} of {}\n", many(one.events, "event"), tame(&one.ledger));
     }
     text
+}
+
+/// Says which commits go on holding what events said, and what lets go of them.
+fn held(done: &EventsForgotten, ids: ShortIds) -> String {
+    let Some(first) = done.held_by.first() else { return String::new() };
+    let named: Vec<String> = done.held_by.iter().take(HELD_MAX).map(|id| ids.cut(id)).collect();
+    let more = match done.held_by.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let whose = done.session_id.as_ref().map_or_else(|| ids.cut(first), |session| tame(session));
+    format!(
+        "What they say stays in {}: {}{more}\n{}: `stemma forget {whose}` lets go of {}\n",
+        many(done.held_by.len() as u64, "commit"),
+        named.join(", "),
+        Style::Hint.paint("hint"),
+        if done.session_id.is_some() { "the session with its commits" } else { "a commit" },
+    )
 }
 
 /// Returns the number of an event as text, for messages.

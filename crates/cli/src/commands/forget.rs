@@ -6,7 +6,7 @@ use stemmata_api::{Code, Problem};
 use std::path::Path;
 
 use crate::args::keep::Forget;
-use crate::commands::confirm::{Final, confirmed, shown, unasked, warn_unfinished};
+use crate::commands::confirm::{Final, confirmed, shown, told_stores_left, unasked, warn_unfinished};
 use crate::commands::launch::quoted;
 use crate::commands::undo;
 use crate::errors::{CliError, Exit};
@@ -186,6 +186,7 @@ fn told_left(app: &App, done: &v1::Forget) -> String {
     if done.transcripts_left.len() > LINES_MAX {
         put!(text, "… and {} more transcripts\n", done.transcripts_left.len() - LINES_MAX);
     }
+    text.push_str(&told_stores_left(app, &done.stores_left, done.dry_run));
     let ids = done.sessions.iter().chain(&done.removed).chain(&done.cut);
     if let Some(id) = ids.into_iter().next().filter(|_| !done.dry_run) {
         let hint = Style::Hint.paint("hint");

@@ -4,7 +4,7 @@ use stemmata_api::Control;
 use stemmata_api::v1::{Scrub as Scrubbed, ScrubRequest};
 
 use crate::args::secrets::Scrub;
-use crate::commands::confirm::{Final, confirmed, shown, unasked, warn_unfinished};
+use crate::commands::confirm::{Final, confirmed, shown, told_stores_left, unasked, warn_unfinished};
 use crate::commands::unread;
 use crate::errors::{CliError, Exit};
 use crate::output::put;
@@ -52,7 +52,10 @@ fn show(app: &App, done: &Scrubbed) -> Result<Exit, CliError> {
         app.say_redirected(meant);
     }
     unread::warn(app, "scrubbed", &done.unread);
-    app.answer(done, || told(app, done))?;
+    app.answer(done, || {
+        let stores = if is_nothing(done) { &[] } else { done.stores_left.as_slice() };
+        Ok(format!("{}{}", told(app, done)?, told_stores_left(app, stores, done.dry_run)))
+    })?;
     if app.console.json {
         return Ok(exit(done));
     }

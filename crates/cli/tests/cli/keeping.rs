@@ -168,8 +168,18 @@ fn forgetting_reaches_what_killed_processes_left() {
     let path = write(&stage, "a.jsonl", "/home/ann/shop");
     let id = stage.import(&path)["session_id"].as_str().unwrap().to_owned();
     let data = stage.home.stemmata_home();
-    let left = ["cache", "run/pending", "outputs", "ledgers/one"]
-        .map(|folder| data.join(folder).join(".stemma-7-0.tmp"));
+    let to = stage.home.path().join("backup");
+    for _ in 0..2 {
+        stage.run(&["backup", to.to_str().unwrap()]).ok();
+    }
+    let mut left = ["cache", "run/pending", "outputs", "ledgers/one"]
+        .map(|folder| data.join(folder).join(".stemma-7-0.tmp"))
+        .to_vec();
+    // Of a restore, also of an earlier version, and of a new and a later backup.
+    let copies = [".stemma-store-restoring.tmp", ".store.restoring"].map(|name| data.join(name));
+    let beside = stage.home.path().join(".stemma-backup-partial.tmp");
+    let copies = copies.into_iter().chain([beside, to.join(".stemma-partial.tmp")]);
+    left.extend(copies.map(|copy| copy.join("stemmata.db")));
     for file in &left {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, b"words").unwrap();

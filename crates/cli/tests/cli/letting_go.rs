@@ -339,3 +339,96 @@ fn a_project_is_forgotten_with_its_events() {
     assert_eq!((left(&ledger), left("crew")), (json!("forgotten"), json!("plain")));
     insta::assert_snapshot!("forget_project_again", stage.told(&["forget", "--project", &dir, "--yes"]));
 }
+
+/// Ledgers may have been kept elsewhere before: whatever lets go of words goes there, too.
+#[test]
+fn what_is_forgotten_goes_from_ledgers_of_both_engines() {
+    const WORD: &[u8] = b"quillfish-93418";
+    for (before, now) in [("files", "store"), ("store", "files")] {
+        for act in [
+            &["forget", "s", "--everywhere"][..],
+            &["events", "forget", "s", "--everywhere"],
+            &["scrub", "--all"],
+        ] {
+            let stage = Stage::new();
+            let turn = |verb: &str, more: Value| {
+                let mut request =
+                    json!({"turn": {"ledger": "c", "session": "s", "agent": "w", "template": "t"}});
+                request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+                stage.feed(&["turn", verb], request.to_string().as_bytes()).ok();
+            };
+            for engine in [before, now] {
+                stage.run(&["config", "set", "ledger.engine", engine]).ok();
+                let id = format!("{engine}-1");
+                turn("begin", json!({"said": {"id": id, "role": "user", "text": "go quillfish-93418"}}));
+                let answer =
+                    json!({"id": format!("{engine}-2"), "role": "assistant", "text": "of quillfish-93418"});
+                turn("end", json!({"entries": [answer]}));
+            }
+            assert!(!files_with(&stage, WORD).is_empty());
+            let rules = "[[rules]]\nkind = 'fish'\nkeywords = ['quillfish']\nregex = 'quillfish-[0-9]{5}'\n";
+            if act[0] == "scrub" {
+                std::fs::File::create(stage.home.stemmata_home().join("secrets.toml"))
+                    .and_then(|mut file| std::io::Write::write_all(&mut file, rules.as_bytes()))
+                    .unwrap();
+            }
+            let planned = stage.json(&[act, &["--dry-run"]].concat());
+            let done = stage.json(&[act, &["--yes"]].concat());
+            if act[0] == "events" {
+                assert_eq!(planned["events"], done["events"]);
+                // The commits hold it still, and are named.
+                let held = done["held_by"].as_array().unwrap().clone();
+                assert!(!held.is_empty(), "{done}");
+                for id in held {
+                    stage.run(&["forget", id.as_str().unwrap(), "--everywhere", "--yes"]).ok();
+                }
+            }
+            assert_eq!(files_with(&stage, WORD), [""; 0], "{before}, {now}, {act:?}: {done}");
+        }
+    }
+}
+
+#[test]
+fn a_project_is_forgotten_with_its_events_of_both_engines() {
+    for (before, now) in [("files", "store"), ("store", "files")] {
+        let stage = Stage::new();
+        let dir = stage.home.project().to_str().unwrap().to_owned();
+        for engine in [before, now] {
+            stage.run(&["config", "set", "ledger.engine", engine]).ok();
+            stage.run(&["decide", "Retries stop after quillfish-93418"]).ok();
+        }
+        let plan = stage.json(&["forget", "--project", &dir, "--dry-run"]);
+        assert_eq!(plan["events"], 4, "{plan}");
+        stage.run(&["forget", "--project", &dir, "--yes"]).ok();
+        assert_eq!(files_with(&stage, b"quillfish-93418"), [""; 0], "{before}, {now}");
+    }
+}
+
+/// Single events go, and what commits have of them does not: it is said, and what lets go of it.
+#[test]
+fn what_commits_hold_of_forgotten_events_is_named() {
+    let stage = Stage::new();
+    let turn = |verb: &str, more: Value| {
+        let mut request = json!({"turn": {"ledger": "c", "session": "s", "agent": "w", "template": "t"}});
+        request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        stage.feed(&["turn", verb], request.to_string().as_bytes()).ok().json()
+    };
+    turn("begin", json!({"said": {"id": "u1", "role": "user", "text": "go"}}));
+    let ended = turn("end", json!({"entries": [{"id": "a1", "role": "assistant", "text": "of quillfish"}]}));
+    let ctx = ended["ctx"].as_str().unwrap().to_owned();
+    let args = ["events", "forget", "--event", ended["last"].as_str().unwrap(), "--ledger", "c"];
+    assert_eq!(stage.json(&[&args[..], &["--dry-run"]].concat())["held_by"], json!([ctx]));
+    let told = stage.told(&[&args[..], &["--yes"]].concat());
+    assert!(told.contains("stays in 1 commit: ctx-") && told.contains("`stemma forget ctx-"), "{told}");
+    assert!(
+        !files_with(&stage, b"quillfish").is_empty()
+            || stage.run(&["show", &ctx]).ok().text().contains("quillfish")
+    );
+    // A store that a restore moved aside is named as well.
+    let to = stage.home.path().join("backup");
+    stage.run(&["backup", to.to_str().unwrap()]).ok();
+    stage.run(&["restore", to.to_str().unwrap(), "--yes"]).ok();
+    let forgot = stage.json(&["forget", "s", "--yes"]);
+    let left = forgot["stores_left"][0].as_str().unwrap_or_default().to_owned();
+    assert!(left.contains("store.before-restore-"), "{forgot}");
+}

@@ -3,15 +3,22 @@
 //! What is copied, verified and exchanged is the store's; here is only where things go. Nothing is deleted: the store that was
 //! there is moved aside.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use stemmata_model::Timestamp;
-use stemmata_store::SqliteStore;
 use stemmata_store::maintain::backup::{BackedUp, Restored};
 use stemmata_store::maintain::migrate::{Migrated, MigrationPlan, RolledBack};
+use stemmata_store::{Files as _, SqliteStore, SystemFiles};
 
 use super::Home;
 use crate::error::{EngineError, Refusal, Result};
+
+/// What names of stores begin with that were moved aside.
+const ASIDE: &str = "store.before-";
+
+/// The same of backups from before a migration.
+const VERSION: &str = "store.v";
 
 impl Home {
     /// Copies the store into a folder, or brings an earlier copy there up to date.
@@ -19,6 +26,15 @@ impl Home {
     /// # Errors
     /// `Refused` for a store that is on no disk; store errors.
     pub fn backup(&self, to: &Path) -> Result<BackedUp> {
+        // What a killed backup leaves has a temporary name in one of these: the sweeps look there from now on. Where nothing can be
+        // noted, as beside a store that is read-only, the backup is made all the same.
+        let is_update = fs::read_dir(to).is_ok_and(|mut entries| entries.next().is_some());
+        let around = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = if is_update { to } else { around };
+        for above in folder.ancestors().collect::<Vec<_>>().into_iter().rev() {
+            let _made = SystemFiles.make_directory(above);
+        }
+        let _noted = self.temp_files().create_named(folder);
         self.engine()?.store.backup(to)?.ok_or_else(|| EngineError::Refused {
             what: Refusal::Backup,
             reasons: vec!["this store keeps nothing on a disk".to_owned()],
@@ -73,12 +89,23 @@ impl Home {
 
     /// Returns where the backup of a version is: beside the store, named by the version.
     fn backup_of(&self, version: u32) -> PathBuf {
-        self.dir.join(format!("store.v{version}"))
+        self.dir.join(format!("{VERSION}{version}"))
     }
 
     /// Returns where the store that is there goes, named by what for and when.
     fn aside(&self, why: &str) -> PathBuf {
-        self.dir.join(format!("store.before-{why}-{}", compact(self.options.clock.now())))
+        self.dir.join(format!("{ASIDE}{why}-{}", compact(self.options.clock.now())))
+    }
+
+    /// Returns the stores that a restore, a rollback or a migration left beside this one, in the order of their names. Nothing that
+    /// is forgotten goes from them.
+    pub fn stores_aside(&self) -> Vec<PathBuf> {
+        let mut names = SystemFiles.list(&self.dir).unwrap_or_default();
+        let is_version =
+            |name: &str| name.strip_prefix(VERSION).is_some_and(|version| version.parse::<u32>().is_ok());
+        names.retain(|name| name.starts_with(ASIDE) || is_version(name));
+        names.sort();
+        names.into_iter().map(|name| self.dir.join(name)).collect()
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
-use stemmata_model::{Event, EventSeq, LedgerId, Payload, SessionId};
+use stemmata_model::{CommitId, Event, EventSeq, LedgerId, Payload, SessionId};
 use stemmata_store::maintain::forget::{Forget, MEMORY_STATES};
 use stemmata_store::{DerivedEvents, EventQuery, Ledger, Places, Session, StoreError};
 
@@ -44,8 +44,12 @@ impl fmt::Display for Told {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventsPlan {
     told: Told,
-    /// By ledger; none is without events.
+    /// By ledger; none is without events. A name may stand twice: for a ledger in use, and for one of the other engine.
     events: Vec<(LedgerId, BTreeSet<EventSeq>)>,
+    /// How many of these are in use; the others are of the other engine.
+    own: usize,
+    /// Commits that hold what is said there, and go on holding it.
+    holding: BTreeSet<CommitId>,
 }
 
 impl EventsPlan {
@@ -57,6 +61,11 @@ impl EventsPlan {
     /// Returns which events would go of each ledger that has some.
     pub fn events(&self) -> &[(LedgerId, BTreeSet<EventSeq>)] {
         &self.events
+    }
+
+    /// Returns the commits that hold what the events say. They go on holding it.
+    pub const fn holding(&self) -> &BTreeSet<CommitId> {
+        &self.holding
     }
 
     /// Returns how many events would go of each ledger that has some.
@@ -72,6 +81,20 @@ impl Engine {
     /// # Errors
     /// What the log refuses. That nothing would go is no error here: applying the plan says so.
     pub fn plan_forget_events(&self, told: &Told) -> Result<EventsPlan> {
+        let mut events = self.telling_in_use(told)?;
+        let own = events.len();
+        let mut holding = self.holding(&events)?;
+        // A number names another event there.
+        if let (Told::Session(..), Some(other)) = (told, self.with_other_log()) {
+            let others = other.telling_in_use(told)?;
+            holding.extend(other.holding(&others)?);
+            events.extend(others);
+        }
+        Ok(EventsPlan { told: told.clone(), events, own, holding })
+    }
+
+    /// Returns what still says something of what is meant, in the ledgers in use.
+    fn telling_in_use(&self, told: &Told) -> Result<Vec<(LedgerId, BTreeSet<EventSeq>)>> {
         let mut events = Vec::new();
         match told {
             Told::Session(session, Some(ledger)) => {
@@ -84,7 +107,7 @@ impl Engine {
             Told::Events(ledger, these) => events.push((ledger.clone(), self.telling(ledger, these)?)),
         }
         events.retain(|(_, events)| !events.is_empty());
-        Ok(EventsPlan { told: told.clone(), events })
+        Ok(events)
     }
 
     /// Forgets what the events of a plan say, and no other's but what was made of them. Places, times and hashes stay. Where
@@ -93,7 +116,10 @@ impl Engine {
     /// # Errors
     /// `NotFound` where there was nothing of either; what the log refuses.
     pub fn apply_forget_events(&self, plan: &EventsPlan) -> Result<Option<String>> {
-        self.leave_index_due_elsewhere()?;
+        let other = self.with_other_log();
+        for engine in std::iter::once(self).chain(&other) {
+            engine.leave_index_due_elsewhere()?;
+        }
         // First, so that what is left of a try that was cut short is something that says itself what is to be forgotten.
         self.drop_kept_prompts()?;
         let (mut gone, mut failed) = (0, None);
@@ -102,14 +128,18 @@ impl Engine {
             // The others forget even so.
             Err(error) => failed = failed.take().or(Some(error)),
         };
-        match &plan.told {
-            Told::Session(session, None) if plan.is_empty() => forget(self.log.forget_events(session)),
-            Told::Session(_, Some(ledger)) | Told::Events(ledger, _) if plan.is_empty() => {
-                forget(self.log.forget_places(ledger, &Places::These(BTreeSet::new())));
-            }
-            _ => {
-                for (ledger, events) in &plan.events {
-                    forget(self.log.forget_places(ledger, &Places::These(events.clone())));
+        let (own, others) = plan.events.split_at(plan.own);
+        let logs = std::iter::once((self, own)).chain(other.iter().map(|other| (other, others)));
+        for (engine, events) in logs {
+            match &plan.told {
+                Told::Session(session, None) if plan.is_empty() => forget(engine.log.forget_events(session)),
+                Told::Session(_, Some(ledger)) | Told::Events(ledger, _) if plan.is_empty() => {
+                    forget(engine.log.forget_places(ledger, &Places::These(BTreeSet::new())));
+                }
+                _ => {
+                    for (ledger, events) in events {
+                        forget(engine.log.forget_places(ledger, &Places::These(events.clone())));
+                    }
                 }
             }
         }

@@ -169,23 +169,19 @@ impl Engine {
         (boundary, guard): (Boundary, Option<&TurnGuard<'_>>),
     ) -> Result<Taken> {
         let known = self.log.ledger(&turn.ledger)?;
+        // As the caller gave it: what rules and limits make of it may be another thing when the call is repeated.
+        let given = self.events_made(turn, &made)?;
         let (made, outputs, mut notes) = self.within_output_limits(turn, known.as_ref(), made)?;
         let overflow = guard.and_then(|guard| silent(&made.entries, guard));
-        let mut events = self.events_of(turn, &made.entries)?;
-        events.extend(made.events.iter().cloned());
-        events.extend(hints_event(turn, &made.hints));
-        if made.ends {
-            let payload = NewPayload::Plain { text: None, data: None };
-            let topic = topics::topic(topics::SESSION_ENDED);
-            events.push(NewEvent::new(turn.session.clone(), topic, turn.agent.clone(), payload));
-        }
+        let events = self.events_made(turn, &made)?;
         let links = &turn.links();
         let with_links = |events: Vec<NewEvent>| events.into_iter().map(move |event| event.with_links(links));
         let (said, redacted) = self.scrubbed_events(known.as_ref(), with_links(events).collect())?;
         notes.extend(redacted);
         let outputs = outputs.into_iter().map(|(entry, event)| (entry, event.with_links(links))).collect();
         let about = if boundary == Boundary::Step { "step" } else { "end" };
-        let call = Call::new((turn, &made.identity), &[about], (outputs, said))?;
+        let given = (given.as_slice(), self.store.identity()?.secret);
+        let call = Call::new((turn, &made.identity), &[about], (outputs, said), given)?;
         let guarding = guard.map(Guarding::new);
         let stored = self.append_and_commit(turn, &Brings::Call(&call), (boundary, guarding.as_ref()))?;
         notes.extend(stored.notes.iter().cloned());
@@ -209,6 +205,19 @@ impl Engine {
     fn save_if_due(&self, turn: &TurnOf, always: bool) -> Result<bool> {
         let folded = self.fold::<MemoryReducer>(&turn.ledger, None)?;
         self.save_folded(&turn.ledger, &folded, always)
+    }
+
+    /// Returns the events of what came of a turn, its outputs aside.
+    fn events_made(&self, turn: &TurnOf, made: &TurnMade) -> Result<Vec<NewEvent>> {
+        let mut events = self.events_of(turn, &made.entries)?;
+        events.extend(made.events.iter().cloned());
+        events.extend(hints_event(turn, &made.hints));
+        if made.ends {
+            let payload = NewPayload::Plain { text: None, data: None };
+            let topic = topics::topic(topics::SESSION_ENDED);
+            events.push(NewEvent::new(turn.session.clone(), topic, turn.agent.clone(), payload));
+        }
+        Ok(events)
     }
 
     /// Returns entries as events: the line of each, under the topic of who speaks.

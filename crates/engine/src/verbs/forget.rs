@@ -7,7 +7,7 @@ mod undo;
 
 use std::collections::{BTreeSet, HashSet};
 
-use stemmata_model::{Closure, Commit, CommitId, LedgerId, Principal};
+use stemmata_model::{Closure, Commit, CommitId, EventSeq, LedgerId, Principal};
 use stemmata_store::maintain::forget::{Forget, Forgotten, Keep};
 use stemmata_store::{Described, Page, SIDECAR_FORMAT, Session, SessionFilter, SessionKey, StoreError};
 
@@ -67,6 +67,8 @@ pub struct Branch {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForgetPlan {
     wish: Forget,
+    /// What goes of ledgers that are not in the store: these whole, and of others these events.
+    beside: (Vec<LedgerId>, Vec<(LedgerId, BTreeSet<EventSeq>)>),
     /// What would be forgotten, and what still holds some of it.
     pub report: ForgetReport,
 }
@@ -138,12 +140,15 @@ impl Engine {
     /// store errors.
     pub fn plan_forget(&self, target: &ForgetTarget, options: &ForgetOptions) -> Result<ForgetPlan> {
         let mut sessions = self.sessions_of(target)?;
-        let ledgers = self.ledgers_of(target)?;
         let placed = self.copies_placed_of(&sessions)?;
         if !options.everywhere {
             refuse_with_copies(&placed)?;
         }
         sessions.extend(placed);
+        // Whichever of the two is in use, the other one may hold words of the same sessions.
+        let (stored, beside) = (self.in_store(), self.beside_store());
+        let of_store = stored.ledgers_of(target)?;
+        let of_beside = beside.as_ref().map_or(Ok(Vec::new()), |beside| beside.ledgers_of(target))?;
         let keys: Vec<SessionKey> = sessions.iter().map(|session| session.key.clone()).collect();
         let wanted = self.commits_meant(target, &sessions)?;
         if !options.even_pinned {
@@ -154,7 +159,7 @@ impl Engine {
         let mut wish = Forget {
             unroot: ids.clone(),
             sessions: keys,
-            ledgers: if self.is_log_the_store { ledgers.clone() } else { Vec::new() },
+            ledgers: of_store.clone(),
             even_pinned: options.even_pinned,
             dry_run: true,
             ..Forget::new(self.clock.now(), options.by.clone())
@@ -185,7 +190,8 @@ impl Engine {
             wish.cut.dedup();
         }
         let branches = self.branches_of(&wish, &ids)?;
-        wish.events = self.outputs_of(&wish.cut)?;
+        wish.events = stored.outputs_of(&wish.cut)?;
+        let outputs = beside.as_ref().map_or(Ok(Vec::new()), |beside| beside.outputs_of(&wish.cut))?;
         self.clear_what_is_known(&mut wish)?;
         let forgotten = self.store.forget(&wish)?;
         wish.expect = Some(forgotten.clone());
@@ -193,9 +199,10 @@ impl Engine {
         let of_sidecars = wanted.iter().filter(|commit| commit.core.format.as_str() == SIDECAR_FORMAT);
         let of_sidecars = of_sidecars.map(|commit| commit.id).collect();
         let without_outputs = self.losing_outputs(&forgotten, &sessions)?;
+        let ledgers: BTreeSet<LedgerId> = of_store.into_iter().chain(of_beside.iter().cloned()).collect();
         let mut report = ForgetReport {
             sessions,
-            ledgers,
+            ledgers: ledgers.into_iter().collect(),
             forgotten,
             branches,
             copies,
@@ -203,12 +210,12 @@ impl Engine {
             without_outputs,
             of_sidecars,
         };
-        if !self.is_log_the_store {
-            report.forgotten.events += wish.events.iter().map(|(_, events)| events.len() as u64).sum::<u64>();
+        report.forgotten.events += outputs.iter().map(|(_, events)| events.len() as u64).sum::<u64>();
+        if let Some(beside) = beside {
+            report.forgotten.events += beside.going_elsewhere(&report.sessions, &of_beside)?;
         }
-        report.forgotten.events += self.going_elsewhere(&report.sessions, &report.ledgers)?;
         report.tell_holes_once();
-        Ok(ForgetPlan { wish, report })
+        Ok(ForgetPlan { wish, beside: (of_beside, outputs), report })
     }
 
     /// Forgets exactly what was planned. Nothing that is imported later brings it back, until that is taken back.
@@ -217,13 +224,15 @@ impl Engine {
     /// `PlanMoved` where others wrote meanwhile and something else would go, and then nothing does; store errors; `Refused`
     /// where ledgers in files did not let go of all.
     pub fn apply_forget(&self, plan: ForgetPlan) -> Result<ForgetReport> {
-        let ForgetPlan { wish, mut report } = plan;
+        let ForgetPlan { wish, beside: (ledgers, outputs), mut report } = plan;
+        let beside = self.beside_store();
         self.drop_derived()?;
         report.forgotten = self.store.forget(&wish)?;
         let purged = self.purge_unstored();
-        let elsewhere = self.forget_elsewhere(&report.sessions, &report.ledgers);
+        let beside = beside.as_ref();
+        let elsewhere = beside.map_or(Ok(0), |beside| beside.forget_elsewhere(&report.sessions, &ledgers));
         let late = self.forget_late(&report.sessions, &wish);
-        let outputs = self.forget_outputs_elsewhere(&wish.events);
+        let outputs = beside.map_or(Ok(0), |beside| beside.forget_outputs_elsewhere(&outputs));
         // What a ledger refuses, or the vault, keeps no word in the index.
         let swept = self.sweep();
         purged?;

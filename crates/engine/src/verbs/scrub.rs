@@ -89,7 +89,9 @@ struct Scope {
     /// Those that an earlier scrub rewrote and did not get to remove.
     left: HashMap<CommitId, CommitId>,
     /// Events with findings, by their ledger; none of one of which only saved states have some.
-    told: BTreeMap<LedgerId, BTreeSet<EventSeq>>,
+    told: Told,
+    /// The same of ledgers of the other engine.
+    told_beside: Told,
     /// Events that were looked at.
     events: u64,
     /// Ledgers of which not all could be looked at.
@@ -97,9 +99,13 @@ struct Scope {
     kinds: BTreeMap<String, u64>,
 }
 
+/// Events by their ledger.
+type Told = BTreeMap<LedgerId, BTreeSet<EventSeq>>;
+
 impl Scope {
     /// Takes note of something that was found.
-    fn take(&mut self, found: SecretFound) {
+    fn take(&mut self, found: SecretFound, is_beside: bool) {
+        let told = if is_beside { &mut self.told_beside } else { &mut self.told };
         match found.holder {
             Holder::Commit(commit) if self.left.contains_key(&commit) => return,
             Holder::Commit(commit) => {
@@ -111,10 +117,10 @@ impl Scope {
                 of.insert(commit);
             }
             Holder::Event { ledger, seq, .. } => {
-                self.told.entry(ledger).or_default().insert(seq);
+                told.entry(ledger).or_default().insert(seq);
             }
             Holder::State { ledger, .. } => {
-                self.told.entry(ledger).or_default();
+                told.entry(ledger).or_default();
             }
         }
         *self.kinds.entry(found.kind).or_default() += 1;
@@ -172,14 +178,15 @@ impl Engine {
         let scope = self.scope_of(target)?;
         let changing = scope.changing();
         let reworded = self.reworded(scope.said.difference(&changing))?;
+        let told = || scope.told.iter().chain(&scope.told_beside);
         let report = ScrubReport {
             looked_at: count(scope.commits.len()),
             kinds: scope.kinds.clone(),
             dirty: count(scope.with_findings().len()),
             rewritten: count(changing.len()),
             events_looked_at: scope.events,
-            events: scope.told.values().map(|events| count(events.len())).sum(),
-            ledgers: scope.told.keys().cloned().collect(),
+            events: told().map(|(_, events)| count(events.len())).sum(),
+            ledgers: told().map(|(ledger, _)| ledger.clone()).collect::<BTreeSet<_>>().into_iter().collect(),
             unread: scope.unread.clone(),
             sessions: self.shown(self.sessions_through(&changing.union(&scope.named).copied().collect())?)?,
             ..ScrubReport::default()
@@ -212,6 +219,9 @@ impl Engine {
         self.drop_derived()?;
         // Events first: what has only them says itself what is left to do, as long as it is there.
         self.forget_found(&scope.told, &mut report)?;
+        if let Some(other) = self.with_other_log() {
+            other.forget_found(&scope.told_beside, &mut report)?;
+        }
         if changing.is_empty() && reworded.is_empty() && scope.named.is_empty() {
             report.forgotten.left(self.sweep()?);
             return Ok(report);
@@ -235,7 +245,9 @@ impl Engine {
         };
         report.forgotten = self.store.forget(&wish)?;
         report.events_forgotten += report.forgotten.events;
-        self.drop_memories_elsewhere()?;
+        if let Some(beside) = self.beside_store() {
+            beside.drop_memories_elsewhere()?;
+        }
         self.title_again(renamed)?;
         self.purge_unstored()?;
         report.forgotten.left(self.sweep()?);
@@ -249,11 +261,7 @@ impl Engine {
     }
 
     /// Has events say nothing any more in which something was found, with what was made of them.
-    fn forget_found(
-        &self,
-        told: &BTreeMap<LedgerId, BTreeSet<EventSeq>>,
-        report: &mut ScrubReport,
-    ) -> Result<()> {
+    fn forget_found(&self, told: &Told, report: &mut ScrubReport) -> Result<()> {
         if !told.is_empty() {
             self.leave_index_due_elsewhere()?;
         }

@@ -94,6 +94,7 @@ mod titles;
 mod turns;
 mod turns_again;
 mod turns_forgotten;
+mod turns_held;
 mod turns_late;
 mod vault;
 mod watch;

@@ -235,10 +235,7 @@ fn an_id_of_a_request_is_of_one_call_and_for_a_day() {
         let stored = told(&engine);
         assert!(matches!(step(&["one"], "s"), Err(EngineError::Refused { what: Refusal::RequestTaken, .. })));
         for id in [String::new(), "x".repeat(REQUEST_BYTES_MAX + 1)] {
-            assert!(matches!(
-                step(&["x"], &id),
-                Err(EngineError::Refused { what: Refusal::RequestTaken, .. })
-            ));
+            assert!(matches!(step(&["x"], &id), Err(EngineError::Store(StoreError::Bound { .. }))));
         }
         assert_eq!(told(&engine), stored);
         time.store(REQUEST_KEPT_US, Ordering::Relaxed);

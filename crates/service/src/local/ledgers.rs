@@ -123,7 +123,7 @@ impl Ledgers for Local {
             if plan.is_empty() {
                 return Err(engine.nothing_told(&read::told(request)?).into());
             }
-            Ok(planned(request, &plan))
+            Ok(EventsForgotten { stores_left: self.stores_left(), ..planned(request, &plan) })
         })
     }
 
@@ -139,7 +139,8 @@ impl Ledgers for Local {
                 hold(plan, Some(digest))?;
             }
             let unfinished = engine.apply_forget_events(&found)?;
-            Ok(EventsForgotten { dry_run: false, unfinished, digest: None, ..shown })
+            let stores_left = self.stores_left();
+            Ok(EventsForgotten { dry_run: false, stores_left, unfinished, digest: None, ..shown })
         })
     }
 

@@ -105,14 +105,17 @@ impl Maintain for Local {
     }
 
     fn plan_forget(&self, request: &ForgetRequest) -> Answer<Forget> {
-        self.with(|engine| Ok(self.forgetting(engine, request)?.1))
+        self.with(|engine| {
+            Ok(Forget { stores_left: self.stores_left(), ..self.forgetting(engine, request)?.1 })
+        })
     }
 
     fn apply_forget(&self, request: &ForgetRequest, plan: &PlanDigest) -> Answer<Forget> {
         self.with(|engine| {
             let (planned, Forget { meant, digest, .. }) = self.forgetting(engine, request)?;
             hold(plan, digest.as_ref())?;
-            Ok(wire::keep::forget(&engine.apply_forget(planned)?, meant, (false, &is_there)))
+            let done = wire::keep::forget(&engine.apply_forget(planned)?, meant, (false, &is_there));
+            Ok(Forget { stores_left: self.stores_left(), ..done })
         })
     }
 
@@ -122,7 +125,7 @@ impl Maintain for Local {
 
     fn plan_scrub(&self, request: &ScrubRequest, control: &Control<'_>) -> Answer<Scrub> {
         control.check()?;
-        self.with(|engine| Ok(scrubbing(engine, request)?.1))
+        self.with(|engine| Ok(Scrub { stores_left: self.stores_left(), ..scrubbing(engine, request)?.1 }))
     }
 
     fn apply_scrub(&self, request: &ScrubRequest, plan: &PlanDigest, control: &Control<'_>) -> Answer<Scrub> {
@@ -131,7 +134,8 @@ impl Maintain for Local {
             let (planned, Scrub { meant, digest, .. }) = scrubbing(engine, request)?;
             hold(plan, digest.as_ref())?;
             control.check()?;
-            Ok(wire::secrets::scrub(&engine.apply_scrub(planned, self.by())?, meant, false))
+            let done = wire::secrets::scrub(&engine.apply_scrub(planned, self.by())?, meant, false);
+            Ok(Scrub { stores_left: self.stores_left(), ..done })
         })
     }
 
@@ -166,6 +170,11 @@ fn is_there(path: &str) -> bool {
 }
 
 impl Local {
+    /// Returns the stores beside this one, which hold what is forgotten here: as their folders are called, for people.
+    pub(super) fn stores_left(&self) -> Vec<String> {
+        self.home.stores_aside().iter().map(|path| path.to_string_lossy().into_owned()).collect()
+    }
+
     fn forgetting(&self, engine: &Engine, request: &ForgetRequest) -> Result<(ForgetPlan, Forget), Fault> {
         let (target, meant) = match (&request.reference, &request.project) {
             (Some(reference), None) => named(engine, reference, request.path.as_deref())?,

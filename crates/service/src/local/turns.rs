@@ -14,8 +14,8 @@ use stemmata_engine::prompt::assemble::{CurrentTask, TaskFacts};
 use stemmata_engine::prompt::guard::{Class, ContentType, Ratio, Row};
 use stemmata_engine::prompt::window::{Report, overflow_of};
 use stemmata_engine::{
-    self as engine, BeginTurn, Engine, EngineError, EntryHint, EntryMark, NewIds, PromptWanted, SameCall,
-    StepTaken, TASK_TEXT_BYTES_MAX, TurnGuard, TurnMade,
+    self as engine, BeginTurn, Engine, EngineError, EntryHint, EntryMark, NewIds, PromptWanted,
+    REQUEST_BYTES_MAX, SameCall, StepTaken, TASK_TEXT_BYTES_MAX, TurnGuard, TurnMade,
 };
 use stemmata_model::{
     Entry, EntryId, EntryKind, LedgerId, Note, NoteCode, Part, Party, Role, SessionId, Template, ThreadId,
@@ -59,12 +59,12 @@ fn begin_once(
 ) -> Result<TurnBegun, Fault> {
     let names_session = request.turn.session.is_none();
     let mut turn = turn(&request.turn, ids)?;
+    // An entry's id is of a session, and this call may begin one that nobody can name when it is repeated.
+    let names_entries = request.said.id.is_some() && (request.request.is_some() || !names_session);
+    let identity = identity(request.request.as_deref(), names_entries)?;
     if let (Some(id), true) = (&request.request, names_session) {
         turn.session = engine.session_of_request(&turn.ledger, &turn.agent, id)?.unwrap_or(turn.session);
     }
-    // An entry's id is of a session, and this call may begin one that nobody can name when it is repeated.
-    let names_entries = request.said.id.is_some() && (request.request.is_some() || !names_session);
-    let identity = identity(request.request.as_deref(), names_entries);
     let context = match &request.context {
         None => engine::TurnContext::None,
         Some(TurnContext::Resume(of)) => engine::TurnContext::Resume(ctx(engine, of)?),
@@ -147,9 +147,9 @@ fn store(
     take: impl FnOnce(&engine::TurnOf, TurnMade, Option<&TurnGuard<'_>>) -> Result<StepTaken, EngineError>,
 ) -> Result<TurnStored, Fault> {
     let (turn, made) = made(request, ids)?;
+    engine.check_begun(&turn)?;
     let (of, unguarded) =
         OfSession::summarizing(engine, &turn, (request.window.as_ref(), &named_in(request)), rules)?;
-    engine.check_begun(&turn)?;
     let taken = take(&turn, made, of.as_ref().map(OfSession::guard).as_ref())?;
     let appended = taken.appended.as_ref();
     let is_orphan = |note: &Note| note.code == NoteCode::OrphanResult;
@@ -336,16 +336,20 @@ fn made(request: &TurnMadeRequest, ids: &dyn NewIds) -> Result<(engine::TurnOf, 
     let events = ledgers::read::events(&events)?;
     let says_nothing = request.entries.is_empty() && request.events.is_empty();
     let names_entries = says_nothing || request.entries.iter().any(|entry| entry.id.is_some());
-    let identity = identity(request.request.as_deref(), names_entries);
+    let identity = identity(request.request.as_deref(), names_entries)?;
     Ok((turn, TurnMade { entries, events, hints, ends: request.ends, identity }))
 }
 
 /// Returns by what a repeated call is known.
-fn identity(request: Option<&str>, names_entries: bool) -> SameCall {
+fn identity(request: Option<&str>, names_entries: bool) -> Result<SameCall, Fault> {
     match request {
-        Some(id) => SameCall::Request { id: id.to_owned(), names_entries },
-        None if names_entries => SameCall::Entries,
-        None => SameCall::None,
+        Some(id) if id.is_empty() || id.len() > REQUEST_BYTES_MAX => {
+            let reason = format!("it has {} bytes, and an id has 1 to {REQUEST_BYTES_MAX}", id.len());
+            Err(bad_request("request", reason))
+        }
+        Some(id) => Ok(SameCall::Request { id: id.to_owned(), names_entries }),
+        None if names_entries => Ok(SameCall::Entries),
+        None => Ok(SameCall::None),
     }
 }
 

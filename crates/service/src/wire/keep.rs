@@ -29,6 +29,7 @@ pub(crate) fn forget(
         sidecars: u64::try_from(report.sessions.len() - sessions.len()).unwrap_or(u64::MAX),
         sidecar_commits: report.sidecar_commits(),
         titles: titles(&sessions),
+        stores_left: Vec::new(),
         transcripts_left: sessions
             .iter()
             .map(|one| one.key.path.clone())

@@ -77,5 +77,15 @@ pub(crate) fn forgotten(session_id: Option<String>, plan: &EventsPlan) -> v1::Ev
     let ledgers: Vec<v1::LedgerForgotten> =
         ledgers.map(|(ledger, events)| v1::LedgerForgotten { ledger: ledger.to_string(), events }).collect();
     let events = ledgers.iter().map(|one| one.events).sum();
-    v1::EventsForgotten { session_id, events, ledgers, dry_run: true, unfinished: None, digest: None }
+    let held_by = plan.holding().iter().map(ToString::to_string).collect();
+    v1::EventsForgotten {
+        session_id,
+        events,
+        ledgers,
+        held_by,
+        stores_left: Vec::new(),
+        dry_run: true,
+        unfinished: None,
+        digest: None,
+    }
 }

@@ -65,6 +65,7 @@ pub(crate) fn scrub(report: &ScrubReport, meant: Option<v1::Found>, dry_run: boo
         titles: super::keep::titles(&sessions),
         contents: report.forgotten.contents,
         bytes: report.forgotten.bytes,
+        stores_left: Vec::new(),
         unfinished: report.forgotten.unfinished.clone(),
         digest: None,
     }

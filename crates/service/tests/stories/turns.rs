@@ -230,6 +230,9 @@ fn a_call_that_is_repeated_without_a_session_finds_its_own() {
         assert_ne!(plain.session, first.session);
         assert_eq!(plain.notes.iter().map(|note| note.code.as_str()).collect::<Vec<_>>(), ["not_repeatable"]);
     }
+    for id in [String::new(), "x".repeat(257)] {
+        assert_eq!(code(begin(Some(&id), "hi")), "bad_request");
+    }
     let nobody = json!({ "turn": { "ledger": "cluster", "session": "none", "agent": "w", "template": "t" }, "ends": true });
     let refused = service.end_turn(&serde_json::from_value(nobody).expect("a request"));
     assert_eq!(code(refused), "session_not_begun");
@@ -475,4 +478,20 @@ fn a_long_error_of_a_provider_is_cut_and_answered() {
     let request: RecoverTurnRequest =
         serde_json::from_value(of.with(&json!({ "error": error }))).expect("a request");
     assert!(!of.service.recover_turn(&request).expect("an answer").retry);
+}
+
+/// What a step brings of a session that was forgotten may say what went: it is told apart from one that nobody began.
+#[test]
+fn a_step_or_end_of_a_forgotten_session_says_so() {
+    let stage = Stage::new();
+    let service: &dyn Service = &stage.service;
+    let of = Loop { service, window: Value::Null };
+    of.begin(1, "go").expect("begun");
+    of.answer(1, "done", 9);
+    let request = serde_json::from_value(json!({ "session": "s", "events": [] })).expect("a request");
+    let digest = service.plan_forget_events(&request).expect("a plan").digest.expect("a digest");
+    service.apply_forget_events(&request, &digest).expect("forgotten");
+    let late = of.made(&json!([{ "id": "z2", "role": "assistant", "text": "late" }]));
+    assert_eq!(code(service.step(&late)), "session_forgotten");
+    assert_eq!(code(service.end_turn(&late)), "session_forgotten");
 }

@@ -14,9 +14,17 @@ pub struct EventKey([u8; 16]);
 impl EventKey {
     /// Hashes texts or bytes, each with its length.
     pub fn of<T: AsRef<[u8]>>(parts: impl IntoIterator<Item = T>) -> Self {
-        let encoder = parts.into_iter().fold(CanonicalEncoder::new(1), |all, part| all.bytes(part.as_ref()));
+        Self::half(blake3::hash(&encoded(parts)))
+    }
+
+    /// Hashes as [`EventKey::of`] does, with a secret: nobody without it can try out what was hashed.
+    pub fn keyed<T: AsRef<[u8]>>(secret: &[u8; 32], parts: impl IntoIterator<Item = T>) -> Self {
+        Self::half(blake3::keyed_hash(secret, &encoded(parts)))
+    }
+
+    fn half(hash: blake3::Hash) -> Self {
         let mut half = [0; 16];
-        half.copy_from_slice(&blake3::hash(&encoder.finish()).as_bytes()[..16]);
+        half.copy_from_slice(&hash.as_bytes()[..16]);
         Self(half)
     }
 
@@ -29,6 +37,10 @@ impl EventKey {
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
+}
+
+fn encoded<T: AsRef<[u8]>>(parts: impl IntoIterator<Item = T>) -> Vec<u8> {
+    parts.into_iter().fold(CanonicalEncoder::new(1), |all, part| all.bytes(part.as_ref())).finish()
 }
 
 /// A key of events that are to be appended.

@@ -23,7 +23,8 @@ pub(crate) use page::Filling;
 use std::collections::BTreeSet;
 
 use stemmata_model::{
-    ArtifactId, CommitId, Event, EventSeq, Json, LedgerId, NewEvent, Party, SessionId, Timestamp, Topic,
+    ArtifactId, CommitId, Event, EventSeq, Json, LedgerId, NewEvent, Party, Payload, SessionId, Timestamp,
+    Topic,
 };
 
 use crate::bounds::EVENT_PAGE_BYTES_MAX;
@@ -144,6 +145,8 @@ pub struct EventQuery {
     pub until: Option<Timestamp>,
     /// Only those that may enter a prompt, or only those that may not.
     pub replayable: Option<bool>,
+    /// Only those that somebody had forgotten.
+    pub forgotten: bool,
     /// In which order.
     pub order: Order,
     /// At most so many; 0 is none. At most [`PAGE_ROWS_MAX`](crate::PAGE_ROWS_MAX).
@@ -166,6 +169,7 @@ impl Default for EventQuery {
             since: None,
             until: None,
             replayable: None,
+            forgotten: false,
             order: Order::default(),
             limit: 0,
             bytes_max: EVENT_PAGE_BYTES_MAX,
@@ -196,6 +200,7 @@ impl EventQuery {
             && self.since.is_none_or(|since| event.at >= since)
             && self.until.is_none_or(|until| event.at <= until)
             && self.replayable.is_none_or(|replayable| replayable == event.replayable)
+            && (!self.forgotten || matches!(event.payload, Payload::Gone(gone) if gone.forgotten))
     }
 }
 

@@ -23,7 +23,7 @@ use crate::maintain::forget::{Forget, Forgotten, Tombstone};
 use crate::patience::Patience;
 
 /// How long the log is tried to be emptied while others read it.
-const LOG_WAIT: Duration = Duration::from_secs(5);
+const LOG_WAIT: Duration = Duration::from_secs(2);
 
 /// How long whoever writes packs is waited for: packing a whole store takes longer than any write.
 const PACKS_WAIT_MS: u64 = 60_000;
@@ -135,12 +135,16 @@ impl SqliteStore {
         let left = packs::remove_leftovers(&self.maintained()).err();
         let cleaned = self.group.with_writer(|writer| {
             let connection = writer.synced()?;
-            let done = if rewrite::is_due(connection)? { rewrite::run(connection, LOG_WAIT)? } else { None };
-            if left.is_some() {
+            let is_due = rewrite::is_due(connection)?;
+            let done = if is_due { rewrite::run(connection, LOG_WAIT) } else { Ok(None) };
+            let marked = if left.is_some() {
                 // The database is clean, and somebody has to come again.
-                marks::set(connection, (marks::UNFINISHED, marks::LOG_ONLY), Timestamp::EPOCH, None)?;
-            }
-            Ok::<_, StoreError>(done)
+                marks::set(connection, (marks::UNFINISHED, marks::LOG_ONLY), Timestamp::EPOCH, None).map(drop)
+            } else {
+                Ok(())
+            };
+            wait_for_locks(writer.connection_mut(), self.options.patience()).during("emptying the log")?;
+            marked.and(done)
         });
         match cleaned {
             Ok(None) => left.map(|error| format!("packs could not be removed ({error})")),

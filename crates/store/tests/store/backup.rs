@@ -85,7 +85,7 @@ fn a_backup_is_a_store_with_everything_and_is_brought_up_to_date() {
     assert_eq!((second.commits, second.packs, second.packs_new, second.is_update), (6, 1, 1, true));
     assert!(!packed.exists(), "what the store does not have any more is gone from the backup too");
     assert!(to.join("packs").join(newer.file_name().expect("a name")).exists());
-    assert!(!to.join(".partial").exists());
+    assert!(!to.join(".stemma-partial.tmp").exists());
     let third = backup(&store, &to);
     assert_eq!((third.packs, third.packs_new, third.copied_bytes), (1, 0, 0));
     Connection::open(to.join(FILE)).and_then(|own| own.execute("DELETE FROM pack", [])).expect("a row less");
@@ -187,8 +187,16 @@ fn a_backup_goes_nowhere_where_it_could_do_harm() {
     let error = store.backup(&to).expect_err("another process is at it");
     assert!(matches!(error, StoreError::Locked { .. }), "{error}");
     drop(lock);
+    // By the name of today, too.
+    let today = home.path().join(".stemma-b-partial.tmp");
+    fs::create_dir_all(today.join("packs")).expect("a folder");
+    let lock = File::open(&today).expect("a folder");
+    lock.try_lock().expect("a lock");
+    let error = store.backup(&to).expect_err("another process is at it");
+    assert!(matches!(error, StoreError::Locked { .. }), "{error}");
+    drop(lock);
     backup(&store, &to);
-    assert!(!left.exists());
+    assert!(!left.exists() && !today.exists());
     assert_same(&to, &store, &ids);
 }
 
@@ -215,7 +223,7 @@ fn a_restore_moves_the_present_store_aside_and_verifies_first() {
     assert!(aside.commit(later[1]).expect("a read").is_some(), "nothing is deleted");
     assert!(matches!(restore(&to, home.path()), Err(StoreError::Refused { .. })), "the name is taken");
     assert!(!dir.join("backup").exists() && !dir.join("lock").exists());
-    assert!(!home.path().join(".store.restoring").exists());
+    assert!(!home.path().join(".stemma-store-restoring.tmp").exists());
 
     // Into nothing, and into an empty folder.
     for new in ["new", "empty"] {
@@ -246,7 +254,7 @@ fn a_damaged_backup_is_not_restored_and_the_store_stays() {
     let nothing = home.path().join("nothing");
     fs::create_dir(&nothing).expect("a folder");
     assert!(matches!(restore(&nothing, home.path()), Err(StoreError::NotAStore { .. })));
-    assert!(!home.path().join(".store.restoring").exists());
+    assert!(!home.path().join(".stemma-store-restoring.tmp").exists());
     let store = open(&dir);
     assert_same(&dir, &store, &ids);
 }

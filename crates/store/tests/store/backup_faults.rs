@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::support::{chain, damages, try_open};
 use stemmata_model::CommitId;
-use stemmata_store::{SqliteOptions, SqliteStore, Store};
+use stemmata_store::{Files as _, SqliteOptions, SqliteStore, Store, SystemFiles, is_temporary};
 use stemmata_testkit::disk::{Disk, Failure, Fault, Image, Keep, Platter};
 use stemmata_testkit::files::RecordedFiles;
 use stemmata_testkit::sample::is_full;
@@ -95,7 +95,18 @@ fn assert_nothing_is_lost(top: &Path, home: &Home, place: &str) {
     let kept = ["store", "aside", "aside-again"].iter().any(|name| holds(&top.join(name), &home.later));
     assert!(kept, "{place}: the store from before is gone");
     assert!(holds(&top.join("backup"), &home.earlier), "{place}: the backup is not whole");
+    // What is left of a copy has a name by which every sweep finds it.
+    for (folder, known) in [(top.to_owned(), &TOP[..]), (top.join("backup"), &BACKUP)] {
+        for name in SystemFiles.list(&folder).expect("names") {
+            assert!(known.contains(&name.as_str()) || is_temporary(&name), "{place}: {name}");
+        }
+    }
 }
+
+const TOP: [&str; 4] = ["store", "backup", "aside", "aside-again"];
+/// `.backup.new` is half a stamp, without words.
+const BACKUP: [&str; 6] =
+    ["stemmata.db", "stemmata.db-wal", "stemmata.db-shm", "packs", "backup", ".backup.new"];
 
 /// Cuts the power at each operation of an act, and hands out what may be left.
 fn each_cut(home: &Home, act: impl FnOnce(), look: &dyn Fn(&Path, &str)) -> usize {

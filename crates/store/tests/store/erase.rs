@@ -130,7 +130,9 @@ fn packs_that_hold_it_are_rewritten() {
 fn what_a_crash_interrupted_the_next_opening_ends() {
     let home = TempDir::new().expect("a directory");
     let secret = noise(7, 2_000);
-    let store = open(home.path());
+    // A reader may be stopped: it is not waited for as a write waits.
+    let options = SqliteOptions { busy_timeout_ms: 600_000, ..SqliteOptions::default() };
+    let store = SqliteStore::open(home.path(), options).expect("a store");
     let (id, _) = put(&store, None, &secret, 1);
     // Another process reads, and holds the log as it was.
     let reader = rusqlite::Connection::open(home.path().join("stemmata.db")).expect("a connection");

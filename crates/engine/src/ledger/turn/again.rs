@@ -4,20 +4,24 @@
 //! id of its request tells, or the ids of its entries. Both stand with the events as keys, and the log refuses a key that is
 //! there: of two calls at the same time one is stored, and the other finds it.
 
+mod content;
+mod held;
+
 use std::collections::HashMap;
 
-use serde_json::Value;
 use stemmata_model::{
-    Entry, EntryId, EventSeq, FormatId, Json, LedgerId, NewEvent, NewPayload, Note, NoteCode, Part, Party,
-    Payload, SessionId, Timestamp, topics,
+    Entry, EntryId, EventSeq, LedgerId, NewEvent, NewPayload, Note, NoteCode, Party, Payload, SessionId,
+    Timestamp, topics,
 };
-use stemmata_prompt::tool_output::noticed_artifact;
-use stemmata_store::{Appended, EventKey, EventQuery, Keyed, NewKey, Order};
+use stemmata_store::{Appended, EventKey, EventQuery, Keyed, NewKey, Order, StoreError};
 
+use self::content::{Hashing, Line};
+use super::TurnOf;
+use super::guard::said_of;
 use super::outputs::OutputEvents;
-use super::{FORMAT, TurnOf};
 use crate::engine::Engine;
-use crate::error::{EngineError, FormatUse, Refusal, Result};
+use crate::error::{EngineError, Refusal, Result};
+use crate::prompts::entry_of;
 
 /// Bytes of a request's id at most.
 pub const REQUEST_BYTES_MAX: usize = 256;
@@ -65,21 +69,34 @@ pub(super) struct Call<'a> {
     pub(super) identity: &'a SameCall,
     /// Whether the session has its name from this call.
     pub(super) is_unnamed: bool,
+    /// What else a call that repeats it has to say.
+    about: Vec<String>,
     /// Whole outputs, each with the entry that they are of. An output is stored where its entry is.
     outputs: OutputEvents,
     /// The other events.
     pub(super) events: Vec<NewEvent>,
     /// The entry of each event that is one.
     lines: Vec<Option<Line>>,
+    /// Of what the caller gave.
     digest: EventKey,
+    /// The store's secret.
+    secret: [u8; 32],
 }
 
 /// What a call has to store.
 pub(super) enum Found {
     /// It is stored, as the call says it.
-    Stored(Appended),
+    Stored(Said),
     /// These events, by these keys.
     New(News),
+}
+
+/// Where a call is stored that says nothing new.
+pub(super) struct Said {
+    pub(super) appended: Appended,
+    /// Its last entry that is known by its id.
+    pub(super) entry: Option<EventSeq>,
+    pub(super) notes: Vec<Note>,
 }
 
 /// What is new of a call.
@@ -98,25 +115,22 @@ pub(super) struct News {
 #[derive(Default)]
 pub(super) struct Keys {
     /// Those of single events, by their place in the call.
-    of_events: Vec<NewKey>,
-    /// Those of the call: they stand for all that is appended with it.
-    of_call: Vec<NewKey>,
+    events: Vec<NewKey>,
+    /// The call's own, which stands for all that is appended with it; or for its events from one on, which it goes with.
+    call: Option<(NewKey, Option<usize>)>,
+    /// Those of the session, which stay whatever the call said.
+    session: Vec<NewKey>,
 }
 
 impl Keys {
     /// Returns the keys where so many events stand before the call's own, and so many are appended in all.
     pub(super) fn placed(&self, before: usize, all: usize) -> Vec<NewKey> {
-        let of_events = self.of_events.iter().map(|key| NewKey { at: key.at + before, ..*key });
-        let of_call = self.of_call.iter().map(|key| NewKey { at: 0, events: all, ..*key });
-        of_events.chain(of_call).collect()
+        let from = |at: usize, key: &NewKey| NewKey { at, events: all - at, ..*key };
+        let of_events = self.events.iter().map(|key| NewKey { at: key.at + before, ..*key });
+        let of_call = self.call.iter().map(|(key, at)| from(at.map_or(0, |at| at + before), key));
+        let of_session = self.session.iter().map(|key| from(0, key));
+        of_events.chain(of_call).chain(of_session).collect()
     }
-}
-
-/// An entry of a call.
-struct Line {
-    entry: Entry,
-    key: EventKey,
-    digest: EventKey,
 }
 
 impl Engine {
@@ -140,7 +154,7 @@ impl Engine {
         Ok(self.log.events(ledger, &query)?.into_iter().next().map(|event| event.session))
     }
 
-    /// Refuses a turn of a session that nobody has begun.
+    /// Refuses a turn of a session that nobody has begun, or that was forgotten.
     ///
     /// # Errors
     /// `Refused`, store errors.
@@ -148,6 +162,7 @@ impl Engine {
         if self.opening_of(&turn.ledger, &turn.session, None)?.is_some() {
             return Ok(());
         }
+        self.refuse_gone(turn)?;
         let reasons = vec![format!("session `{}` has not begun in ledger `{}`", turn.session, turn.ledger)];
         Err(EngineError::Refused { what: Refusal::TurnNotBegun, reasons })
     }
@@ -159,26 +174,23 @@ impl Engine {
     pub(super) fn find_call(&self, call: &Call<'_>) -> Result<Found> {
         call.identity.request().map_or(Ok(()), check_request)?;
         let now = self.clock.now();
-        let (lines, digest) = (&call.lines, call.digest);
+        let (lines, names_entries) = (&call.lines, call.identity.names_entries());
         let (of_call, warned) = (call.key(now), call.warned_key());
-        let names_entries = call.identity.names_entries();
-        let entries = lines.iter().flatten().filter(|_| names_entries).map(|line| line.key);
-        let asked: Vec<EventKey> =
-            of_call.map(|(key, _)| key).into_iter().chain(entries).chain(warned).collect();
-        let mut known: HashMap<EventKey, Keyed> = HashMap::new();
-        // A call has as many entries as it has events, and the log answers for so many at once.
-        for part in asked.chunks(stemmata_store::APPEND_KEYS_MAX) {
-            let found = self.log.keyed(&call.turn.ledger, part, now)?;
-            known.extend(found.into_iter().map(|keyed| (keyed.key, keyed)));
-        }
+        let mut known = self.keys_there(call, now)?;
+        let named = || lines.iter().flatten().filter(|_| names_entries);
         if let Some(keyed) = of_call.and_then(|(key, _)| known.get(&key)) {
-            if keyed.digest == digest {
-                return self.stored_at(call.turn, keyed.first, keyed.last).map(Found::Stored);
-            }
-            if let Some(id) = call.identity.request() {
+            let says_it = call.says(keyed.digest)?;
+            if let (false, Some(id)) = (says_it, call.identity.request()) {
                 return Err(request_taken(id, keyed.first));
             }
+            // A single entry of it may be forgotten.
+            if says_it && named().all(|line| known.contains_key(&line.key)) {
+                return self.said(call, (keyed.first, keyed.last), &known);
+            }
         }
+        let missing: Vec<&Line> = named().filter(|line| !known.contains_key(&line.key)).collect();
+        let held = self.held(call, &missing)?;
+        known.extend(held.into_iter().map(|keyed| (keyed.key, keyed)));
         let (is_new, repeated) = if names_entries {
             sorted_out(lines, &known)?
         } else {
@@ -191,42 +203,103 @@ impl Engine {
         };
         news.events.extend(call.outputs.iter().filter(|(of, _)| !gone(of)).map(|(_, event)| event.clone()));
         let after = repeated.first.map(|first| first.get().saturating_sub(call.events.len() as u64 + 1));
+        let mut speaks = None;
         for ((event, line), is_new) in call.events.iter().zip(lines).zip(is_new) {
             if !is_new || (line.is_none() && self.is_said(call.turn, event, after)?) {
                 continue;
             }
             news.entries.extend(line.as_ref().map(|line| line.entry.clone()));
-            if let Some(line) = line.as_ref().filter(|_| names_entries) {
+            if let Some(line) = line {
                 let (at, events) = (news.events.len(), 1);
+                speaks = call.is_begin().then_some(at);
                 let key = NewKey { key: line.key, digest: line.digest, at, events, until: None };
-                news.keys.of_events.push(key);
+                news.keys.events.extend(names_entries.then_some(key));
             }
             news.events.push(event.clone());
         }
-        if let (true, Some((first, last))) = (news.events.is_empty(), repeated.ends()) {
-            return self.stored_at(call.turn, first, last).map(Found::Stored);
+        if let (true, Some(ends)) = (news.events.is_empty(), repeated.ends()) {
+            return self.said(call, ends, &known);
         }
         if news.events.is_empty() && !call.events.is_empty() {
             // The end of a session that has ended.
             let query = EventQuery::latest(topics::topic(topics::SESSION_ENDED), 1);
             let query = EventQuery { session: Some(call.turn.session.clone()), ..query };
             if let Some(ended) = self.log.events(&call.turn.ledger, &query)?.first() {
-                return self.stored_at(call.turn, ended.seq, ended.seq).map(Found::Stored);
+                return self.said(call, (ended.seq, ended.seq), &known);
             }
         }
-        if !news.events.is_empty() {
-            let key = |(key, until)| NewKey { key, digest, at: 0, events: 1, until };
-            news.keys.of_call.extend(of_call.map(key));
-            let opening = call.identity.request().filter(|_| call.is_unnamed);
-            let opening = opening.map(|id| opening_key(&call.turn.agent, id));
-            news.keys.of_call.extend(opening.zip(of_call.map(|(_, until)| until)).map(key));
+        news.notes.extend(self.left_out(call, &known)?);
+        if let (false, Some((key, until))) = (news.events.is_empty(), of_call) {
+            let new = |key| NewKey { key, digest: call.digest, at: 0, events: 1, until };
+            let is_free = !known.contains_key(&key);
+            news.keys.call = is_free.then(|| (new(key), speaks));
+            news.keys.session.extend(self.new_opening_key(call)?.map(new));
         }
         if let Some(warned) = warned.filter(|warned| !known.contains_key(warned)) {
             let message = "a call without `request` and without ids of its entries would be stored twice if it is repeated";
             news.notes.push(Note::new(NoteCode::NotRepeatable, message.to_owned()));
-            news.keys.of_call.push(NewKey { key: warned, digest: warned, at: 0, events: 1, until: None });
+            let key = NewKey { key: warned, digest: warned, at: 0, events: 1, until: None };
+            news.keys.session.push(key);
         }
         Ok(Found::New(news))
+    }
+
+    /// Returns the key by which a call that names no session finds the one that it begins, unless it has begun it already.
+    fn new_opening_key(&self, call: &Call<'_>) -> Result<Option<EventKey>> {
+        let Some(id) = call.identity.request().filter(|_| call.is_unnamed) else { return Ok(None) };
+        let of = self.session_of_request(&call.turn.ledger, &call.turn.agent, id)?;
+        Ok((of.as_ref() != Some(&call.turn.session)).then(|| opening_key(&call.turn.agent, id)))
+    }
+
+    /// Returns what keys of a call are there.
+    fn keys_there(&self, call: &Call<'_>, now: Timestamp) -> Result<HashMap<EventKey, Keyed>> {
+        let entries = call.lines.iter().flatten().filter(|_| call.identity.names_entries());
+        let of_call = call.key(now).map(|(key, _)| key).into_iter();
+        let asked: Vec<EventKey> =
+            of_call.chain(entries.map(|line| line.key)).chain(call.warned_key()).collect();
+        let mut known = HashMap::new();
+        // A call has as many entries as it has events, and the log answers for so many at once.
+        for part in asked.chunks(stemmata_store::APPEND_KEYS_MAX) {
+            let found = self.log.keyed(&call.turn.ledger, part, now)?;
+            known.extend(found.into_iter().map(|keyed| (keyed.key, keyed)));
+        }
+        Ok(known)
+    }
+
+    /// Says that a call is stored, from one event to another.
+    fn said(
+        &self,
+        call: &Call<'_>,
+        (first, last): (EventSeq, EventSeq),
+        known: &HashMap<EventKey, Keyed>,
+    ) -> Result<Found> {
+        let lines = call.lines.iter().flatten();
+        let entry = lines.filter_map(|line| known.get(&line.key)).map(|keyed| keyed.last).max();
+        let notes = self.left_out(call, known)?.into_iter().collect();
+        Ok(Found::Stored(Said { appended: self.stored_at(call.turn, first, last)?, entry, notes }))
+    }
+
+    /// Says of which entries that are stored already another usage or model was given now: what was stored first stays.
+    fn left_out(&self, call: &Call<'_>, known: &HashMap<EventKey, Keyed>) -> Result<Option<Note>> {
+        let mut other = Vec::new();
+        for line in call.lines.iter().flatten() {
+            let meta = &line.entry.meta;
+            let Some(keyed) = known.get(&line.key).filter(|_| meta.usage.is_some() || meta.model.is_some())
+            else {
+                continue;
+            };
+            let (after, through) = (EventSeq::new(keyed.last.get() - 1), Some(keyed.last));
+            let query = EventQuery { through, ..EventQuery::after(after, 1) };
+            let event = self.log.events(&call.turn.ledger, &query)?.pop();
+            let Some(stored) = event.as_ref().and_then(entry_of).map(|entry| entry.meta) else { continue };
+            let is_usage = meta.usage.is_some() && meta.usage != stored.usage;
+            if is_usage || meta.model.is_some() && meta.model != stored.model {
+                other.push(line.entry.id.to_string());
+            }
+        }
+        let what =
+            "entries are stored already, and the other `usage` or `model` that was given now is left out";
+        Ok(said_of(&other, NoteCode::Conflict, what))
     }
 
     /// Says where events stand.
@@ -267,20 +340,53 @@ impl Engine {
     }
 }
 
+/// The name of a call that begins a turn.
+pub(super) const BEGIN: &str = "begin";
+
 /// What a session says, and that it has ended.
 pub(super) const SAID_TOPICS: [&str; 4] =
     [topics::USER_TURN, topics::ASSISTANT_TURN, topics::TOOL_EVENT, topics::SESSION_ENDED];
 
 impl<'a> Call<'a> {
-    /// Makes a call of what it is to store. `about` names the call, and says what else a call that repeats it has to say.
+    /// Makes a call of what it is to store, each event as it was `given` and as it is stored. `about` names the call, and says what
+    /// else a call that repeats it has to say.
     pub(super) fn new(
         (turn, identity): (&'a TurnOf, &'a SameCall),
         about: &[&str],
         (outputs, events): (OutputEvents, Vec<NewEvent>),
+        (given, secret): (&[NewEvent], [u8; 32]),
     ) -> Result<Self> {
-        let lines = events.iter().map(|event| line_of(turn, event)).collect::<Result<Vec<_>>>()?;
-        let digest = digest_of_call(about, (&events, &lines), identity.names_entries());
-        Ok(Self { turn, identity, is_unnamed: false, outputs, events, lines, digest })
+        let hashing = Hashing::Keyed(&secret);
+        let pairs = given.iter().zip(&events);
+        let lines = pairs.map(|pair| Line::of(turn, pair, hashing)).collect::<Result<Vec<_>>>()?;
+        let about: Vec<String> = about.iter().map(|about| (*about).to_owned()).collect();
+        let told: Vec<_> = given
+            .iter()
+            .zip(&lines)
+            .map(|(event, line)| (event, line.as_ref().map(|line| (&line.entry.id, line.digest))))
+            .collect();
+        let digest = hashing.of_call(&about, &told, identity.names_entries());
+        Ok(Self { turn, identity, is_unnamed: false, about, outputs, events, lines, digest, secret })
+    }
+
+    fn is_begin(&self) -> bool {
+        self.about.first().is_some_and(|name| name == BEGIN)
+    }
+
+    /// Says whether a hash is one of what the call says.
+    fn says(&self, digest: EventKey) -> Result<bool> {
+        if self.digest == digest {
+            return Ok(true);
+        }
+        let mut told = Vec::with_capacity(self.events.len());
+        for (event, line) in self.events.iter().zip(&self.lines) {
+            let line = match line {
+                Some(line) => Some((&line.entry.id, Hashing::Former.of_entry(&line.entry)?)),
+                None => None,
+            };
+            told.push((event, line));
+        }
+        Ok(Hashing::Former.of_call(&self.about, &told, self.identity.names_entries()) == digest)
     }
 
     /// Returns the key by which a repeated call finds this one, and when the key is free again. A call that has neither an id nor
@@ -304,61 +410,6 @@ impl<'a> Call<'a> {
     fn warned_key(&self) -> Option<EventKey> {
         (*self.identity == SameCall::None).then(|| EventKey::of(["warned", self.turn.session.as_str()]))
     }
-}
-
-/// Returns the entry of an event that is one.
-fn line_of(turn: &TurnOf, event: &NewEvent) -> Result<Option<Line>> {
-    let NewPayload::Line(line) = &event.payload else { return Ok(None) };
-    if !SAID_TOPICS.contains(&event.topic.as_str()) {
-        return Ok(None);
-    }
-    let Some(entry) = entry_of(line)? else { return Ok(None) };
-    let key = EventKey::of(["entry", turn.session.as_str(), entry.id.as_str()]);
-    Ok(Some(Line { digest: digest_of(&entry)?, key, entry }))
-}
-
-/// Returns the hash of all that two tries of one call have in common. Left out are times, the temporary folder that a notice names,
-/// and ids that the caller did not give: these are other ones in each try.
-fn digest_of_call(
-    about: &[&str],
-    (events, lines): (&[NewEvent], &[Option<Line>]),
-    names_entries: bool,
-) -> EventKey {
-    let ids = lines.iter().flatten().map(|line| line.entry.id.as_str()).zip(0_usize..);
-    let made_up: HashMap<&str, usize> = ids.filter(|_| !names_entries).collect();
-    let mut told: Vec<Vec<u8>> = about.iter().map(|about| about.as_bytes().to_vec()).collect();
-    for (event, line) in events.iter().zip(lines) {
-        let topic = event.topic.as_str();
-        let [name, content] = match (line, &event.payload) {
-            (Some(line), _) => {
-                let id = if names_entries { line.entry.id.as_str() } else { "" };
-                [id.as_bytes().to_vec(), line.digest.as_bytes().to_vec()]
-            }
-            (None, NewPayload::Plain { text, data }) => {
-                let data = data.as_ref().map_or_else(String::new, |data| with_places(topic, data, &made_up));
-                [text.clone().unwrap_or_default().into_bytes(), data.into_bytes()]
-            }
-            // A pin, which says when. That there is one is said of the call.
-            (None, NewPayload::Line(_)) => [Vec::new(), Vec::new()],
-        };
-        told.extend([topic.as_bytes().to_vec(), name, content]);
-    }
-    EventKey::of(told)
-}
-
-/// Returns an event's data. Hints name entries: those whose ids the caller did not give are named by their places.
-fn with_places(topic: &str, data: &Json, made_up: &HashMap<&str, usize>) -> String {
-    if topic != topics::CONTEXT_HINTS || made_up.is_empty() {
-        return data.as_str().to_owned();
-    }
-    let mut data = data.to_value();
-    for hint in data.get_mut("entries").and_then(Value::as_array_mut).into_iter().flatten() {
-        let place = hint.get("id").and_then(Value::as_str).and_then(|id| made_up.get(id)).copied();
-        if let (Some(place), Some(id)) = (place, hint.get_mut("id")) {
-            *id = Value::from(place);
-        }
-    }
-    data.to_string()
 }
 
 /// Where the entries of a call stand that are stored already.
@@ -390,7 +441,7 @@ fn sorted_out(lines: &[Option<Line>], known: &HashMap<EventKey, Keyed>) -> Resul
         };
         let keyed = known.get(&line.key);
         let digest = keyed.map(|keyed| keyed.digest).or_else(|| own.get(&line.key).copied());
-        if digest.is_some_and(|digest| digest != line.digest) {
+        if !digest.map_or(Ok(true), |digest| line.says(digest))? {
             let what = format!("entry `{}` of the session", line.entry.id);
             return Err(taken(&what, keyed.map(|keyed| keyed.first)));
         }
@@ -422,42 +473,11 @@ fn check_request(id: &str) -> Result<()> {
     if !id.is_empty() && id.len() <= REQUEST_BYTES_MAX {
         return Ok(());
     }
-    let reason = format!("`request` has {} bytes, and an id has 1 to {REQUEST_BYTES_MAX}", id.len());
-    Err(EngineError::Refused { what: Refusal::RequestTaken, reasons: vec![reason] })
+    let [value, bound] = [id.len(), REQUEST_BYTES_MAX].map(|bytes| u64::try_from(bytes).unwrap_or(u64::MAX));
+    Err(StoreError::Bound { what: "bytes of `request`, which has at least 1", value, bound }.into())
 }
 
 /// Returns the key of a call that began a session without a name.
 fn opening_key(agent: &Party, request: &str) -> EventKey {
     EventKey::of(["opening", agent.as_str(), request])
-}
-
-/// Returns what an entry says, without its id and the time of the try. A notice of a whole output says what the output does,
-/// whatever temporary folder it names.
-fn digest_of(entry: &Entry) -> Result<EventKey> {
-    let id = EntryId::new("entry").expect("a constant name is a name");
-    let parts = entry.parts.iter().map(plain).collect();
-    let adapter = Engine::adapter(&FormatId::new(FORMAT)?, FormatUse::Write)?;
-    let mut said = Entry { kind: entry.kind.clone(), ..Entry::said(id, entry.role, parts) };
-    said.meta.visibility = entry.meta.visibility;
-    let bytes = adapter.encode(&[said]);
-    Ok(EventKey::of([bytes]))
-}
-
-fn plain(part: &Part) -> Part {
-    match part {
-        Part::Text(text) => {
-            Part::Text(noticed_artifact(text).map_or_else(|| text.clone(), |id| id.to_string()))
-        }
-        Part::ToolResult { call_id, is_error, parts } => {
-            let (call_id, parts) = (call_id.clone(), parts.iter().map(plain).collect());
-            Part::ToolResult { call_id, is_error: *is_error, parts }
-        }
-        other => other.clone(),
-    }
-}
-
-/// Returns the entry of a line.
-fn entry_of(line: &Json) -> Result<Option<Entry>> {
-    let adapter = Engine::adapter(&FormatId::new(FORMAT)?, FormatUse::Read)?;
-    Ok(adapter.decode(format!("{line}\n").as_bytes()).entries.into_iter().next())
 }

@@ -48,7 +48,11 @@ impl Engine {
             let news = match brings {
                 Brings::Events(events) => News { events: events.to_vec(), ..News::default() },
                 Brings::Call(call) => match self.find_call(call)? {
-                    Found::Stored(said) => return self.commit_said(turn, said, (boundary, guarding)),
+                    Found::Stored(said) => {
+                        let mut stored = self.commit_said(turn, said.appended, (boundary, guarding))?;
+                        stored.notes.extend(said.notes);
+                        return Ok(stored);
+                    }
                     Found::New(news) => news,
                 },
             };
@@ -149,7 +153,7 @@ impl Engine {
     }
 
     /// Refuses an act of a session that was forgotten, whenever: what it brings may say what went. One that begins it anew opens it.
-    fn refuse_gone(&self, turn: &TurnOf) -> Result<()> {
+    pub(super) fn refuse_gone(&self, turn: &TurnOf) -> Result<()> {
         if self.opening_of(&turn.ledger, &turn.session, None)?.is_some() {
             return Ok(());
         }

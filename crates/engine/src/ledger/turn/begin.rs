@@ -10,7 +10,7 @@ use stemmata_prompt::assemble::TaskFacts;
 use stemmata_store::{Append, Durability, Ledger, SessionKey, StoreError};
 
 use super::TurnOf;
-use super::again::{Call, Found, SameCall};
+use super::again::{BEGIN, Call, Found, SameCall};
 use super::guard::{EntryHint, EntryMark, TurnGuard, WindowReport, hints_event};
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
@@ -145,18 +145,17 @@ impl Engine {
         let opened = self.context_of(turn, &begin.context)?;
         let head = opened.as_ref().map(|opened| opened.head);
         self.check_task(turn, task.current.as_ref())?;
-        let (links, ids) = (turn.links(), [begin.said.id.clone()]);
-        let mut events: Vec<NewEvent> = status(turn, &task).into_iter().collect();
-        // Before what is said, which is the last event then.
-        events.extend(hints_event(turn, &begin.hints));
-        events.extend(begin.pins.then(|| self.mark_event(turn, &ids, EntryMark::Pin)));
-        events.extend(self.events_of(turn, std::slice::from_ref(&begin.said))?);
-        let events = events.into_iter().map(|event| event.with_links(&links)).collect();
-        let (events, mut notes) = self.scrubbed_events(known.as_ref(), events)?;
+        let given = self.events_begun(begin, &begin.task)?;
+        let (events, mut notes) = self.scrubbed_events(known.as_ref(), self.events_begun(begin, &task)?)?;
         notes.extend(redacted);
         let [from, at] = begin.context.names();
-        let about = ["begin", &from, &at, if begin.pins { "pinned" } else { "" }];
-        let mut call = Call::new((turn, &begin.identity), &about, (Vec::new(), events))?;
+        let about = [BEGIN, &from, &at, if begin.pins { "pinned" } else { "" }];
+        let mut call = Call::new(
+            (turn, &begin.identity),
+            &about,
+            (Vec::new(), events),
+            (&given, self.store.identity()?.secret),
+        )?;
         call.is_unnamed = begin.names_session;
         let start = || opening(turn, &begin.context, head);
         let (said, told) = self.say_begun(&call, (&begin.context, &start))?;
@@ -171,6 +170,18 @@ impl Engine {
             None => None,
         };
         Ok(TurnBegun { said, opened, prompt, window, notes })
+    }
+
+    /// Returns the events of the beginning of a turn that works on a task.
+    fn events_begun(&self, begin: &BeginTurn<'_>, task: &TaskFacts) -> Result<Vec<NewEvent>> {
+        let (turn, ids) = (&begin.turn, [begin.said.id.clone()]);
+        let mut events: Vec<NewEvent> = status(turn, task).into_iter().collect();
+        // Before what is said, which is the last event then.
+        events.extend(hints_event(turn, &begin.hints));
+        events.extend(begin.pins.then(|| self.mark_event(turn, &ids, EntryMark::Pin)));
+        events.extend(self.events_of(turn, std::slice::from_ref(&begin.said))?);
+        let links = turn.links();
+        Ok(events.into_iter().map(|event| event.with_links(&links)).collect())
     }
 
     /// Replaces the secrets of what a turn says of its task, and says so.
@@ -263,7 +274,7 @@ impl Engine {
             let (last, epoch) = known.map_or((0, None), |known| (known.last, Some(known.epoch)));
             let begun = begun.get_or_insert_with(|| EventSeq::new(last));
             let news = match self.find_call(call)? {
-                Found::Stored(said) => return Ok((said.last, Vec::new())),
+                Found::Stored(said) => return Ok((said.entry.unwrap_or(said.appended.last), said.notes)),
                 Found::New(news) => news,
             };
             let is_open = self.opening_of(&turn.ledger, &turn.session, None)?.is_some();

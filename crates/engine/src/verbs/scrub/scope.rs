@@ -41,24 +41,30 @@ impl Engine {
             named: HashSet::new(),
             left: there,
             told: BTreeMap::new(),
+            told_beside: BTreeMap::new(),
             events: 0,
             unread: Vec::new(),
             kinds: BTreeMap::new(),
         };
         let ids: Vec<CommitId> = scope.commits.iter().map(|commit| commit.id).collect();
         let sessions = self.sessions_meant(target, &scope.commits)?;
-        let scanned = self.scan(&ScanTarget::These(ids, sessions), &mut |found| {
-            scope.take(found);
-            true
-        });
-        let scanned = scanned?;
-        (scope.events, scope.unread) = (scanned.events, scanned.unread);
-        if *target == ScrubTarget::All {
-            let scanned = self.scan_all_ledgers(&mut |found| {
-                scope.take(found);
+        let is_all = *target == ScrubTarget::All;
+        let (other, mut ids) = (self.with_other_log(), Some(ids));
+        // The commits once, and the events of both.
+        for (engine, is_beside) in
+            std::iter::once((self, false)).chain(other.iter().map(|other| (other, true)))
+        {
+            let mut take = |found| {
+                scope.take(found, is_beside);
                 true
-            })?;
-            (scope.events, scope.unread) = (scanned.events, scanned.unread);
+            };
+            let meant = ScanTarget::These(ids.take().unwrap_or_default(), sessions.clone());
+            let mut scanned = engine.scan(&meant, &mut take)?;
+            if is_all {
+                scanned = engine.scan_all_ledgers(&mut take)?;
+            }
+            scope.events += scanned.events;
+            scope.unread.extend(scanned.unread);
         }
         Ok(scope)
     }

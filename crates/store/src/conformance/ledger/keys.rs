@@ -5,9 +5,9 @@ use std::thread;
 
 use stemmata_model::NewEvent;
 
-use super::{Make, all, append, at, ledger, numbers, put, said, seq, session};
+use super::{Make, all, append, ask, at, ledger, numbers, put, said, seq, session};
 use crate::error::StoreError;
-use crate::ledger::{APPEND_KEYS_MAX, Append, EventKey, EventLog, Keyed, NewKey, Places};
+use crate::ledger::{APPEND_KEYS_MAX, Append, EventKey, EventLog, EventQuery, Keyed, NewKey, Places};
 
 /// Threads that append under one key at the same time.
 const THREADS: usize = 8;
@@ -77,6 +77,9 @@ pub fn check_keys(make: Make<'_>) {
         "it was stored all the same"
     );
     log.forget_places(&ledger("p"), &Places::These([seq(4)].into())).expect("forgotten");
+    // What is trimmed was not forgotten.
+    let forgotten = EventQuery { forgotten: true, ..EventQuery::after(None, 9) };
+    assert_eq!(numbers(&ask(log, "p", &forgotten)), [4]);
     let left = keyed(log, &["one", "rest", "brief"], 8_000);
     assert_eq!(left.iter().map(|keyed| keyed.first.get()).collect::<Vec<_>>(), [6], "as what they stood for");
     again("one", 1_000).expect("nothing has the key any more");

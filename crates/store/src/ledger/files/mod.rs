@@ -129,6 +129,11 @@ impl Notes {
 }
 
 impl FileLog {
+    /// Says whether ledgers were ever kept in files below a home.
+    pub fn is_in(home: &Path) -> bool {
+        home.join(FOLDER).symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
+    }
+
     /// Opens the ledgers in the folder `contexts-v2` below a home, which must be there. The folder is made by the first
     /// write.
     ///

@@ -47,7 +47,7 @@ pub(super) fn backup(path: &Path, options: &SqliteOptions, to: &Path) -> Result<
     if let State::Backup(stamp) = &target.state {
         stamp.hold(&target.folder, store_id)?;
     }
-    let staging = Staging::begin(files, target.staging())?;
+    let staging = target.staging(files)?;
     let mut done = BackedUp { is_update: target.is_update(), ..BackedUp::default() };
     let mut attempts = 0;
     loop {
@@ -105,12 +105,13 @@ impl Target {
         matches!(self.state, State::Backup(_))
     }
 
-    /// Returns where the backup is made: beside its folder, or within the one that is brought up to date.
-    fn staging(&self) -> PathBuf {
+    /// Makes the folder in which the backup is made: beside its own, or within the one that is brought up to date.
+    fn staging<'a>(&self, files: &'a dyn Files) -> Result<Staging<'a>, StoreError> {
         if self.is_update() {
-            return self.folder.join(".partial");
+            staging::clear(files, &self.folder.join(".partial"))?;
+            return Staging::begin(files, self.folder.join(staging::name("", "partial")));
         }
-        beside(&self.folder, "partial")
+        beside(files, &self.folder, "partial")
     }
 
     /// Returns where packs of an earlier backup are.
@@ -146,10 +147,11 @@ impl Target {
     }
 }
 
-/// Returns a name beside a folder for what is not finished.
-fn beside(folder: &Path, what: &str) -> PathBuf {
+/// Makes a folder beside another one for what is not finished, and clears what an earlier version left under its own name for it.
+fn beside<'a>(files: &'a dyn Files, folder: &Path, what: &str) -> Result<Staging<'a>, StoreError> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    folder.with_file_name(format!(".{name}.{what}"))
+    staging::clear(files, &folder.with_file_name(format!(".{name}.{what}")))?;
+    Staging::begin(files, folder.with_file_name(staging::name(&name, what)))
 }
 
 /// Returns a path without links above its last name, and makes the folders that lead to it.

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::staging::Staging;
+use super::staging::{self, Staging};
 use super::{PACKS, beside, room};
 use crate::error::StoreError;
 use crate::files::{Files, copy};
@@ -50,6 +50,23 @@ impl SqliteStore {
     ) -> Result<Restored, StoreError> {
         check_restore(from, dir, aside, options).map_err(|error| waited(error, options))
     }
+
+    /// Removes what a restore of an earlier version left beside a store when it was killed.
+    ///
+    /// # Errors
+    /// `Locked` where a living process is at it; `Io`.
+    pub fn clear_former_restore(dir: &Path, options: &SqliteOptions) -> Result<(), StoreError> {
+        clear_former(options.files.as_ref(), dir)
+    }
+}
+
+/// Removes what a restore of an earlier version left beside a store when it was killed: its name said nothing to a sweep.
+///
+/// # Errors
+/// `Locked` where a living process is at it; `Io`.
+pub(in crate::sqlite) fn clear_former(files: &dyn Files, dir: &Path) -> Result<(), StoreError> {
+    let name = dir.file_name().unwrap_or_default().to_string_lossy();
+    staging::clear(files, &dir.with_file_name(format!(".{name}.{RESTORING}")))
 }
 
 /// Does everything that [`restore`] does before it replaces the store, and removes the copy again.
@@ -109,7 +126,7 @@ fn staged<'a>(
     dir: &Path,
     parts: &[StoreFile],
 ) -> Result<Staging<'a>, StoreError> {
-    let staging = Staging::begin(files, beside(dir, RESTORING))?;
+    let staging = beside(files, dir, RESTORING)?;
     room::check(staging.path(), parts.iter().map(|part| part.bytes).sum())?;
     let packs = staging.make_folder(PACKS)?;
     for part in parts {

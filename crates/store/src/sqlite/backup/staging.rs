@@ -1,29 +1,51 @@
 //! A folder in the making: locked while it is made, gone when it is given up, renamed when it is whole.
 //!
-//! What a crash left of one is cleared by the next who begins there.
+//! Its name is a temporary one: what a crash left of one is cleared by the next who begins there, and by every sweep.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
-use crate::files::{FileLock, Files, remove_tree};
+use crate::files::{FileLock, Files, TEMPORARY, is_named, remove_tree};
 use crate::sqlite::alone::Alone;
 use crate::sqlite::open::{io_error, sync_directory};
 
 /// Held by the process that makes the folder.
 const LOCK: &str = "lock";
 
+/// Times that the folder is made anew, where a sweep removed it before it was locked.
+const MADE_MAX: u32 = 8;
+
 pub(super) struct Staging<'a> {
     files: &'a dyn Files,
     folder: PathBuf,
     lock: Option<Box<dyn FileLock>>,
+    /// The folder itself, by which a sweep knows that somebody is at it: until it has its name, and is gone from here.
+    _held: Option<File>,
+}
+
+/// Returns the name of a folder in the making, for one that will be called so.
+pub(super) fn name(of: &str, what: &str) -> String {
+    let ((begin, end), dash) = (TEMPORARY, if of.is_empty() { "" } else { "-" });
+    format!("{begin}{of}{dash}{what}{end}")
+}
+
+/// Removes a folder in the making that a crash left, by whatever name.
+pub(super) fn clear(files: &dyn Files, folder: &Path) -> Result<(), StoreError> {
+    if !fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_dir()) {
+        return Ok(());
+    }
+    let path = folder.join(LOCK);
+    let lock = files.lock(&path).map_err(|source| io_error("locking", &path, source))?;
+    let _lock = lock.ok_or(StoreError::Locked { waited_ms: 0 })?;
+    remove_tree(files, folder).map_err(|source| io_error("removing", folder, source))
 }
 
 impl<'a> Staging<'a> {
     /// Makes the folder, or takes over what a crash left of it.
     pub(super) fn begin(files: &'a dyn Files, folder: PathBuf) -> Result<Self, StoreError> {
-        make(files, &folder)?;
+        let held = hold(files, &folder)?;
         let path = folder.join(LOCK);
         let lock = files.lock(&path).map_err(|source| io_error("locking", &path, source))?;
         let lock = lock.ok_or(StoreError::Locked { waited_ms: 0 })?;
@@ -36,7 +58,7 @@ impl<'a> Staging<'a> {
             let removed = if is_folder { remove_tree(files, &left) } else { files.remove(&left) };
             removed.map_err(|source| io_error("removing", &left, source))?;
         }
-        Ok(Self { files, folder, lock: Some(lock) })
+        Ok(Self { files, folder, lock: Some(lock), _held: held })
     }
 
     pub(super) const fn files(&self) -> &'a dyn Files {
@@ -111,6 +133,24 @@ impl Drop for Staging<'_> {
     }
 }
 
+/// Makes the folder and takes the lock on it that a store's readers share, since the copy is opened there; none where the system opens no folders, and no sweep can take one either.
+fn hold(files: &dyn Files, folder: &Path) -> Result<Option<File>, StoreError> {
+    for _ in 0..MADE_MAX {
+        make(files, folder)?;
+        let held = match File::open(folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            opened => opened.ok(),
+        };
+        let Some(own) = &held else { return Ok(None) };
+        // A file system without locks is no reason to do without: nothing is swept there.
+        let is_taken = matches!(own.try_lock_shared(), Err(TryLockError::WouldBlock));
+        if !is_taken && is_named(own, folder).map_err(|source| io_error("locking", folder, source))? {
+            return Ok(held);
+        }
+    }
+    Err(StoreError::Locked { waited_ms: 0 })
+}
+
 fn is_unsupported(error: &io::Error) -> bool {
     // A file system that does not know the flag calls it invalid.
     matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput)
@@ -118,4 +158,29 @@ fn is_unsupported(error: &io::Error) -> bool {
 
 fn make(files: &dyn Files, folder: &Path) -> Result<(), StoreError> {
     files.make_directory(folder).map_err(|source| io_error("making the directory", folder, source))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::{SystemFiles, is_temporary, remove_unlocked};
+
+    #[test]
+    fn a_sweep_takes_a_folder_in_the_making_when_nobody_makes_it_any_more() {
+        let home = tempfile::tempdir().expect("a directory");
+        for name in [name("", "partial"), name("store", "restoring")] {
+            assert!(is_temporary(&name), "{name}");
+            let folder = home.path().join(name);
+            let staging = Staging::begin(&SystemFiles, folder.clone()).expect("a folder");
+            staging.make_folder("packs").expect("a folder");
+            assert!(!remove_unlocked(&folder).expect("a look"), "it is being made");
+            assert!(Staging::begin(&SystemFiles, folder.clone()).is_err(), "by another one");
+            drop(staging);
+            assert!(!folder.exists());
+            // As a killed process leaves it.
+            make(&SystemFiles, &folder).expect("a folder");
+            drop(File::create(folder.join("stemmata.db")).expect("a file"));
+            assert!(remove_unlocked(&folder).expect("removed") && !folder.exists());
+        }
+    }
 }

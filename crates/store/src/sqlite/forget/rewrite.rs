@@ -25,7 +25,7 @@ fn at(connection: &Connection, key: &[u8]) -> Result<Option<i64>, StoreError> {
 
 /// Rewrites the database and empties its log, for which it tries so long. Returns what stood in the way, none when all is done.
 ///
-/// The caller holds the lock of packs: whoever forgets meanwhile must not find that all is done.
+/// The connection waits for no lock after it. The caller holds the lock of packs: whoever forgets meanwhile must not find that all is done.
 pub(in crate::sqlite) fn run(connection: &Connection, wait: Duration) -> Result<Option<String>, StoreError> {
     // Freed pages and the gaps within pages hold what was in them: only a database that is built anew holds
     // nothing but its rows.
@@ -48,6 +48,8 @@ pub(in crate::sqlite) fn run(connection: &Connection, wait: Duration) -> Result<
 
 /// Copies the log into the database and truncates it; another process that reads old pages of it stands in the way.
 fn empty_log(connection: &Connection, wait: Duration) -> Result<bool, StoreError> {
+    // With a connection's own patience each look would wait as long as a write does, for a reader that may be stopped.
+    connection.busy_timeout(Duration::ZERO).during("emptying the log")?;
     let started = Instant::now();
     loop {
         let busy: rusqlite::Result<i64> =

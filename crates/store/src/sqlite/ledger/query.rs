@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::names::Names;
-use super::rows::{EventRow, event_columns};
+use super::rows::{EventRow, FORGOTTEN, event_columns};
 use crate::error::StoreError;
 use crate::ledger::{EventQuery, Order};
 use crate::sqlite::failure::During;
@@ -104,6 +104,7 @@ pub(in crate::sqlite) struct Asked {
     receiver: Option<i64>,
     session: Option<i64>,
     replayable: Option<bool>,
+    forgotten: bool,
     first: i64,
     last: i64,
     order: Order,
@@ -165,7 +166,7 @@ impl Asked {
         if after == i64::MAX || first > last {
             return Ok(None);
         }
-        let (replayable, order) = (query.replayable, query.order);
+        let (replayable, forgotten, order) = (query.replayable, query.forgotten, query.order);
         let (limit, bytes_max) = (query.limit, query.bytes_max);
         Ok(Some(Self {
             ledger,
@@ -175,6 +176,7 @@ impl Asked {
             receiver,
             session,
             replayable,
+            forgotten,
             first,
             last,
             order,
@@ -210,7 +212,7 @@ impl Asked {
             let row = next.and_then(|(_, number)| scans.get_mut(number)?.rows.pop_front());
             let Some(row) = row else { return Ok(()) };
             // A scan of all topics finds these, too.
-            if self.without.contains(&row.topic) {
+            if self.without.contains(&row.topic) || (self.forgotten && row.kind != FORGOTTEN) {
                 continue;
             }
             left -= 1;

@@ -1,0 +1,54 @@
+//! The ledgers of a data directory that are kept in files: in use, or left from when they were.
+
+use std::sync::Arc;
+
+use stemmata_store::{FileLog, FileLogOptions, Finding, IntegrityMode};
+
+use super::Home;
+use crate::error::Result;
+use crate::settings::LedgerPlace;
+
+impl Home {
+    /// Returns the ledgers in files, where they are kept so.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn ledger_files(&self) -> Result<Option<&Arc<FileLog>>> {
+        match self.options.settings.ledgers {
+            LedgerPlace::Store => Ok(None),
+            LedgerPlace::Files { integrity } => {
+                self.opened_files(integrity, self.options.settings.allows_network)
+            }
+        }
+    }
+
+    /// Returns the ledgers in files that are left where they are kept in the store now: what is forgotten goes there, too.
+    pub(super) fn ledger_files_beside(&self) -> Result<Option<&Arc<FileLog>>> {
+        match self.options.settings.ledgers {
+            LedgerPlace::Store if FileLog::is_in(&self.dir) => {
+                // Wherever it lies: nothing is appended to it.
+                self.opened_files(IntegrityMode::default(), true)
+            }
+            LedgerPlace::Store | LedgerPlace::Files { .. } => Ok(None),
+        }
+    }
+
+    fn opened_files(&self, integrity: IntegrityMode, allow_network: bool) -> Result<Option<&Arc<FileLog>>> {
+        if self.ledgers.get().is_none() {
+            let options = FileLogOptions {
+                integrity,
+                patience: self.patience(),
+                allow_network,
+                ..FileLogOptions::default()
+            };
+            let _raced = self.ledgers.set(Arc::new(FileLog::open(&self.dir, options)?));
+        }
+        Ok(self.ledgers.get())
+    }
+
+    /// Returns what was found in ledgers in files since the last call: a write that did not finish, files that were passed
+    /// over.
+    pub fn ledger_findings(&self) -> Vec<Finding> {
+        self.ledgers.get().map(|files| files.findings()).unwrap_or_default()
+    }
+}
