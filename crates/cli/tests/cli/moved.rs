@@ -115,7 +115,7 @@ fn words_are_the_sessions_that_said_them_first() {
         let payload =
             serde_json::json!({"type": "message", "role": role, "content": [{"type": kind, "text": said}]});
         let line = serde_json::json!({"timestamp": "2027-03-09T08:00:00.000Z", "type": "response_item", "payload": payload});
-        text.push_str(&format!("{line}\n"));
+        text.extend([line.to_string().as_str(), "\n"]);
     }
     fs::write(&path, text).unwrap();
     stage.run(&["import"]).ok();

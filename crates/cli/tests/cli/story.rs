@@ -140,6 +140,6 @@ pub(crate) fn go_on(path: impl AsRef<std::path::Path>) {
     ] {
         fields.insert(field.to_owned(), value);
     }
-    text.push_str(&format!("{record}\n"));
+    text.extend([record.to_string().as_str(), "\n"]);
     std::fs::write(path, text).expect("written");
 }

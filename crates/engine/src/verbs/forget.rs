@@ -110,17 +110,6 @@ impl ForgetReport {
     }
 }
 
-/// Refuses to forget sessions of which copies were placed that nobody continued: these would keep what they hold, be sessions of their
-/// own from then on, and bring it back where their files are imported.
-fn refuse_with_copies(placed: &[Session]) -> Result<()> {
-    let Some(first) = placed.first() else { return Ok(()) };
-    let reason = match placed.len() {
-        1 => format!("a copy of it is placed that nobody continued: {}", first.key.path),
-        count => format!("{count} copies of it are placed that nobody continued, such as {}", first.key.path),
-    };
-    Err(EngineError::Refused { what: Refusal::ForgetWithCopies, reasons: vec![reason] })
-}
-
 impl Engine {
     /// Forgets what nobody was shown: whatever it is by then.
     ///
@@ -139,12 +128,7 @@ impl Engine {
     /// `Refused` where something of it is protected; `CommitMissing`; `NotFound` for a session that is not there;
     /// store errors.
     pub fn plan_forget(&self, target: &ForgetTarget, options: &ForgetOptions) -> Result<ForgetPlan> {
-        let mut sessions = self.sessions_of(target)?;
-        let placed = self.copies_placed_of(&sessions)?;
-        if !options.everywhere {
-            refuse_with_copies(&placed)?;
-        }
-        sessions.extend(placed);
+        let sessions = self.with_copies(self.sessions_of(target)?, options.everywhere)?;
         // Whichever of the two is in use, the other one may hold words of the same sessions.
         let (stored, beside) = (self.in_store(), self.beside_store());
         let of_store = stored.ledgers_of(target)?;
@@ -241,6 +225,26 @@ impl Engine {
         report.forgotten.left(swept?);
         report.tell_holes_once();
         Ok(report)
+    }
+
+    /// Adds the placed copies of sessions that nobody continued, where they may go too. Else these would keep what they hold, be sessions
+    /// of their own from then on, and bring it back where their files are imported: then it is refused.
+    fn with_copies(&self, mut sessions: Vec<Session>, everywhere: bool) -> Result<Vec<Session>> {
+        let placed = self.copies_placed_of(&sessions)?;
+        let reason = match placed.as_slice() {
+            [] => None,
+            [only] => Some(format!("a copy of it is placed that nobody continued: {}", only.key.path)),
+            [first, ..] => {
+                let count = placed.len();
+                let path = &first.key.path;
+                Some(format!("{count} copies of it are placed that nobody continued, such as {path}"))
+            }
+        };
+        if let Some(reason) = reason.filter(|_| !everywhere) {
+            return Err(EngineError::Refused { what: Refusal::ForgetWithCopies, reasons: vec![reason] });
+        }
+        sessions.extend(placed);
+        Ok(sessions)
     }
 
     fn commits_meant(&self, target: &ForgetTarget, sessions: &[Session]) -> Result<Vec<Commit>> {

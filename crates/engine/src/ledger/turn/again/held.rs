@@ -10,7 +10,6 @@ use stemmata_store::{EventKey, EventQuery, Keyed, PAGE_ROWS_MAX};
 
 use super::Call;
 use super::content::{Hashing, Line};
-use crate::chain::path::own_entries;
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -69,7 +68,7 @@ impl Engine {
         if commit.core.commit_type == CommitType::Compaction || commit.closure == Closure::Forgotten {
             return Ok(Vec::new());
         }
-        let mut entries = own_entries(commit, &read_whole(self, commit.core.native_artifact())?)?;
+        let mut entries = self.own_entries(commit, &read_whole(self, commit.core.native_artifact())?)?;
         entries.retain(|entry| {
             matches!(entry.role, Role::User | Role::Assistant | Role::Tool)
                 && visibility::of_entry(entry).is_none()
