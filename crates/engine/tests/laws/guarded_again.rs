@@ -83,31 +83,28 @@ fn a_forgotten_task_is_in_no_event_of_the_guard() {
 #[test]
 fn a_checkpoint_waits_for_no_pipe_in_the_place_of_a_file_of_git() {
     for file in ["HEAD", "commondir"] {
-        waits_for_no_pipe(file);
+        let folder = Folder::new();
+        let project = folder.path().join("project");
+        std::fs::create_dir_all(project.join(".git")).expect("a folder");
+        let made = std::process::Command::new("mkfifo").arg(project.join(".git").join(file)).status();
+        if !made.is_ok_and(|status| status.success()) {
+            println!("skipped: no mkfifo here");
+            return;
+        }
+        let engine = engine();
+        let root = Some(project.to_string_lossy().into_owned());
+        let now = stemmata_model::Timestamp::from_micros(1);
+        let change = LedgerChange { root, ..LedgerChange::new(turn().ledger, now) };
+        engine.store().commit_batch(vec![Write::ChangeLedger(Box::new(change))]).expect("a ledger");
+        let (done, heard) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            begin_with(&engine, "p", (TaskFacts::NONE, Some("large_merge")), &config(10_000));
+            done.send(data(&events(&engine, topics::CHECKPOINT_STATE)[0])).expect("somebody listens");
+        });
+        let state =
+            heard.recv_timeout(std::time::Duration::from_secs(20)).expect("an answer without a writer");
+        assert_eq!(state["system_state"]["git_head"], serde_json::Value::Null);
     }
-}
-
-fn waits_for_no_pipe(file: &str) {
-    let folder = Folder::new();
-    let project = folder.path().join("project");
-    std::fs::create_dir_all(project.join(".git")).expect("a folder");
-    let made = std::process::Command::new("mkfifo").arg(project.join(".git").join(file)).status();
-    if !made.is_ok_and(|status| status.success()) {
-        println!("skipped: no mkfifo here");
-        return;
-    }
-    let engine = engine();
-    let root = Some(project.to_string_lossy().into_owned());
-    let now = stemmata_model::Timestamp::from_micros(1);
-    let change = LedgerChange { root, ..LedgerChange::new(turn().ledger, now) };
-    engine.store().commit_batch(vec![Write::ChangeLedger(Box::new(change))]).expect("a ledger");
-    let (done, heard) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        begin_with(&engine, "p", (TaskFacts::NONE, Some("large_merge")), &config(10_000));
-        done.send(data(&events(&engine, topics::CHECKPOINT_STATE)[0])).expect("somebody listens");
-    });
-    let state = heard.recv_timeout(std::time::Duration::from_secs(20)).expect("an answer without a writer");
-    assert_eq!(state["system_state"]["git_head"], serde_json::Value::Null);
 }
 
 #[test]

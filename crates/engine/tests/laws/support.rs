@@ -222,9 +222,9 @@ pub(crate) fn uuid(number: u32) -> String {
 
 /// Has somebody go on with a session of Claude Code that was placed, and captures that.
 pub(crate) fn go_on(engine: &Engine, path: &Path) {
-    let mut text = std::fs::read_to_string(path).expect("a file");
-    text.push_str(&user(90, None, "and on"));
-    text.push_str(&answer(91, 90, "it goes on"));
-    std::fs::write(path, text).expect("written");
+    let mut file = std::fs::OpenOptions::new().append(true).open(path).expect("a file");
+    for line in [user(90, None, "and on"), answer(91, 90, "it goes on")] {
+        std::io::Write::write_all(&mut file, line.as_bytes()).expect("written");
+    }
     import(engine, path);
 }
