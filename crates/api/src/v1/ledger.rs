@@ -148,7 +148,7 @@ pub struct EventsForgotten {
     pub events: u64,
     /// Where they are.
     pub ledgers: Vec<LedgerForgotten>,
-    /// Commits that hold what the events said, and go on holding it: `forget` lets go of them.
+    /// Commits that hold what the events said, and still do: `forget` deletes them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_by: Vec<String>,
     /// Stores that a restore, a rollback or a migration left beside this one: nothing of them is deleted.

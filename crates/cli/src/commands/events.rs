@@ -334,7 +334,7 @@ fn forgotten(done: &EventsForgotten) -> String {
     text
 }
 
-/// Says which commits go on holding what events said, and what lets go of them.
+/// Says which commits still hold what events said, and what deletes them.
 fn held(done: &EventsForgotten, ids: ShortIds) -> String {
     let Some(first) = done.held_by.first() else { return String::new() };
     let named: Vec<String> = done.held_by.iter().take(HELD_MAX).map(|id| ids.cut(id)).collect();
@@ -344,7 +344,7 @@ fn held(done: &EventsForgotten, ids: ShortIds) -> String {
     };
     let whose = done.session_id.as_ref().map_or_else(|| ids.cut(first), |session| tame(session));
     format!(
-        "What they say stays in {}: {}{more}\n{}: `stemma forget {whose}` lets go of {}\n",
+        "What they say stays in {}: {}{more}\n{}: `stemma forget {whose}` deletes {}\n",
         many(done.held_by.len() as u64, "commit"),
         named.join(", "),
         Style::Hint.paint("hint"),

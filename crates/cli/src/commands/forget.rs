@@ -71,7 +71,7 @@ pub(crate) fn run(app: &App, args: &Forget) -> Result<Exit, CliError> {
 fn with_own_hint(request: &v1::ForgetRequest, mut problem: Box<Problem>) -> Box<Problem> {
     let reference = request.reference.as_deref().unwrap_or_default();
     if problem.is(Code::ReferenceNotFound) && reference.contains(['@', ':', '~']) {
-        let what = "what is deleted goes by a name of its own: the id of a session or a commit, or a tag";
+        let what = "what is deleted is named itself: by the id of a session or a commit, or by a tag";
         problem.hint = Some(format!("{what}; `stemma show {} --meta` names the commit", quoted(reference)));
     }
     if problem.is(Code::Protected) {

@@ -330,7 +330,7 @@ impl Engine {
         if commits.is_empty() && sessions.is_empty() {
             return Ok(());
         }
-        let reason = "an id begins with it, and goes by that already";
+        let reason = "an id begins with it already";
         Err(stemmata_model::NameError::Tag { text: tag.into(), reason }.into())
     }
 
