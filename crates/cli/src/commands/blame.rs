@@ -148,6 +148,9 @@ fn padded(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
 }
 
+/// Characters of a prompt and of a reason: a plan of many pages would stand above each line.
+const WHY_CHARS: usize = 400;
+
 /// Returns the day of a point in time: `14 Feb`, `Feb 2025` in another year.
 fn day(at: Timestamp, now: Timestamp) -> String {
     let of = |format: &str, at: Timestamp| {
@@ -177,9 +180,8 @@ fn told(commit: Option<&BlamedCommit>, line: &BlamedLine, width: usize) -> Strin
             rows.push(format!("call   {tool} by {client} in {session}, {at}, entry {entry}, {ctx}"));
             let mut row = |name: &str, text: &Option<String>| {
                 let text = text.as_deref().map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
-                rows.extend(
-                    text.map(|text| format!("{name:<7}{}", fit(&tame(&text), width.saturating_sub(7)))),
-                );
+                let columns = width.saturating_sub(7).min(WHY_CHARS);
+                rows.extend(text.map(|text| format!("{name:<7}{}", fit(&tame(&text), columns))));
             };
             row("prompt", &line.request);
             row("reason", &line.reasoning);
