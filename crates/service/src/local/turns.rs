@@ -147,9 +147,9 @@ fn store(
     take: impl FnOnce(&engine::TurnOf, TurnMade, Option<&TurnGuard<'_>>) -> Result<StepTaken, EngineError>,
 ) -> Result<TurnStored, Fault> {
     let (turn, made) = made(request, ids)?;
-    engine.check_begun(&turn)?;
     let (of, unguarded) =
         OfSession::summarizing(engine, &turn, (request.window.as_ref(), &named_in(request)), rules)?;
+    engine.check_begun(&turn)?;
     let taken = take(&turn, made, of.as_ref().map(OfSession::guard).as_ref())?;
     let appended = taken.appended.as_ref();
     let is_orphan = |note: &Note| note.code == NoteCode::OrphanResult;
