@@ -108,8 +108,7 @@ impl Engine {
         let tokens = scrubbed.text.chars().count() as u64 / 4;
         let mut notes: Vec<Note> = self.note_of_origin(ctx)?.into_iter().collect();
         if let (ChangeForm::Commit, Some(subject)) = (form, committed_last(&story)) {
-            let message =
-                format!("nothing came after the commit «{subject}»: this tells the turn that made it");
+            let message = format!("nothing came after the commit «{subject}»: this tells what that is of");
             notes.push(Note::new(NoteCode::Degraded, message));
         }
         let (tier, turns) = (Tier::Rendered, (turns, turns));

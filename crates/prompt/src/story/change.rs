@@ -35,7 +35,7 @@ pub enum ChangeForm {
 }
 
 /// Tells what a session changed. A commit's message tells what was done since the session's last commit of git; where nothing was,
-/// it tells the turn that made that.
+/// it tells what that is of.
 /// `title` is the session's; `trailer` the last line.
 pub fn change_text<K>(story: &SessionStory<K>, title: &str, trailer: &str, form: ChangeForm) -> String {
     let turns = match form {
@@ -75,10 +75,16 @@ pub fn change_text<K>(story: &SessionStory<K>, title: &str, trailer: &str, form:
     text.text
 }
 
-/// Returns the turns behind the last one that made a commit of git; that one where nothing came after it.
+/// Returns the turns behind the last one that made a commit of git; where nothing came after it those that it is of.
 fn since_commit<K>(turns: &[SessionTurn<K>]) -> &[SessionTurn<K>] {
-    let behind = turns.iter().rposition(|turn| !turn.outline.commits.is_empty()).map_or(0, |last| last + 1);
-    turns.get(behind.min(turns.len().saturating_sub(1))..).unwrap_or_default()
+    let behind = |turns: &[SessionTurn<K>]| {
+        turns.iter().rposition(|turn| !turn.outline.commits.is_empty()).map_or(0, |last| last + 1)
+    };
+    let (earlier, rest) = turns.split_at(behind(turns));
+    match earlier.split_last() {
+        Some((_, before)) if rest.is_empty() => turns.get(behind(before)..).unwrap_or_default(),
+        _ => rest,
+    }
 }
 
 /// Returns the subject of the commit that the last turn of a session made: there is nothing new to commit.
