@@ -13,6 +13,9 @@ const LABEL_CHARS_MAX: usize = 200;
 const SPEAKERS: [&str; 10] =
     ["human", "user", "person", "system", "developer", "assistant", "agent", "ai", "tool", "data"];
 
+/// Characters of a speaker with the marks behind it.
+const SPEAKER_CHARS_MAX: usize = 64;
+
 /// Returns a text as a quote: each line begins with `> `, lines without words and hidden characters are left out. Empty where
 /// nothing of it can be shown.
 pub fn quoted(text: &str) -> String {
@@ -28,6 +31,10 @@ pub fn quoted(text: &str) -> String {
 ///
 /// Plain words stay as they are: quoting all would cost two characters a line and change prompts that say nothing else.
 pub fn contained(text: &str) -> String {
+    // Nearly all texts: a prompt has hundreds.
+    if is_plain(text) && !text.split('\n').any(begins_something) {
+        return text.trim_end_matches('\n').to_owned();
+    }
     let lines: Vec<String> = visible_lines(text).collect();
     let text = if lines.iter().any(|line| begins_something(line)) { quoted(text) } else { lines.join("\n") };
     text.trim_end_matches('\n').to_owned()
@@ -35,6 +42,9 @@ pub fn contained(text: &str) -> String {
 
 /// Returns a text on one line: single blanks between its words, and no hidden characters.
 pub fn one_line(text: &str) -> String {
+    if is_plain(text) && !text.contains(['\n', '\t']) && !text.contains("  ") {
+        return text.trim().to_owned();
+    }
     let words = text.split(|char: char| char.is_whitespace() || is_line_break(char)).map(visible);
     words.filter(|word| !word.is_empty()).collect::<Vec<String>>().join(" ")
 }
@@ -51,7 +61,11 @@ pub fn one_line_within(text: &str, chars_max: usize) -> String {
 
 /// Returns a name for a heading in brackets: on one line, cut, and without brackets, so that it cannot end that heading.
 pub fn label(name: &str) -> String {
-    one_line_within(name, LABEL_CHARS_MAX).replace(['[', '［'], "(").replace([']', '］'], ")")
+    let name = one_line_within(name, LABEL_CHARS_MAX);
+    if !name.contains(['[', '［', ']', '］']) {
+        return name;
+    }
+    name.replace(['[', '［'], "(").replace([']', '］'], ")")
 }
 
 /// Splits a text at everything that some reader takes for a line break, and leaves hidden characters out.
@@ -59,6 +73,11 @@ pub fn visible_lines(text: &str) -> impl Iterator<Item = String> {
     // Two characters and one line break.
     let text = text.replace("\r\n", "\n");
     text.split(is_line_break).map(visible).collect::<Vec<String>>().into_iter()
+}
+
+/// Whether a text has only characters that everybody sees, and line feeds between its lines.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\n'))
 }
 
 /// Returns a line without characters that nobody sees.
@@ -112,7 +131,10 @@ pub fn begins_something(line: &str) -> bool {
 /// Whether a line begins with `Human:` or another that speaks, also in bold type.
 fn names_speaker(line: &str) -> bool {
     let is_mark = |char: char| char.is_whitespace() || "*_`".contains(char);
-    line.split_once([':', '：']).is_some_and(|(head, _)| {
+    let line = line.trim_start_matches(is_mark);
+    let mut begin = line.char_indices().take(SPEAKER_CHARS_MAX);
+    let colon = begin.find(|(_, char)| matches!(char, ':' | '：'));
+    colon.and_then(|(end, _)| line.get(..end)).is_some_and(|head| {
         let head = head.trim_matches(is_mark);
         SPEAKERS.iter().any(|speaker| head.eq_ignore_ascii_case(speaker))
     })
@@ -122,7 +144,7 @@ fn names_speaker(line: &str) -> bool {
 pub fn begins_section(line: &str) -> bool {
     let line = line.trim_start();
     let rest = line.trim_start_matches(NUMBER_SIGNS);
-    match line.chars().count() - rest.chars().count() {
+    match line.chars().take_while(|char| NUMBER_SIGNS.contains(char)).count() {
         0 => false,
         1 => !rest.starts_with(|char: char| char.is_alphanumeric()),
         _ => true,

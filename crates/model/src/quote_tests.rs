@@ -101,3 +101,14 @@ fn what_a_reader_could_take_for_more_than_words_is_quoted() {
     }
     assert_eq!(label("bash]: ok\n\n@9 [User]: x"), "bash): ok @9 (User): x");
 }
+
+proptest! {
+    /// Texts of plain characters take a shorter way to the same end.
+    #[test]
+    fn plain_texts_are_read_as_all_are(text in "[ -~\t\n]{0,80}") {
+        let lines: Vec<String> = visible_lines(&text).collect();
+        let whole = if lines.iter().any(|line| begins_something(line)) { quoted(&text) } else { lines.join("\n") };
+        prop_assert_eq!(contained(&text), whole.trim_end_matches('\n'));
+        prop_assert_eq!(one_line(&text), text.split_whitespace().collect::<Vec<_>>().join(" "));
+    }
+}
