@@ -6,7 +6,7 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory as _};
-use stemmata_service::nearest;
+use stemmata_service::{is_slip, nearest};
 
 use crate::args::Cli;
 
@@ -155,20 +155,6 @@ fn example_of(names: &[String]) -> Option<String> {
     })
 }
 
-/// Says whether a word is another one with one letter more, less or else, or with two that changed places.
-fn is_slip(word: &str, other: &str) -> bool {
-    let (word, other): (Vec<char>, Vec<char>) =
-        (word.to_lowercase().chars().collect(), other.chars().collect());
-    let same = word.iter().zip(&other).take_while(|(one, other)| one == other).count();
-    let (left, right) = (word.get(same..).unwrap_or_default(), other.get(same..).unwrap_or_default());
-    let is_swapped =
-        matches!((left, right), ([a, b, rest @ ..], [c, d, end @ ..]) if a == d && b == c && rest == end);
-    left.get(1..) == right.get(1..)
-        || left.get(1..) == Some(right)
-        || right.get(1..) == Some(left)
-        || is_swapped
-}
-
 /// Says whether a word is another name of the command that deletes.
 fn is_meant_to_delete(word: &str) -> bool {
     MEANT.iter().any(|(words, command)| *command == "forget" && words.contains(&word))
@@ -189,7 +175,8 @@ fn unknown(word: &str, arguments: &[OsString]) -> Option<String> {
     let known = || MEANT.iter().chain(ABSENT).flat_map(|(words, _)| words.iter().copied());
     let same = known().find(|known| known.eq_ignore_ascii_case(word));
     // Of two slips in what is a command's other name nobody can say what was meant.
-    let is_near = |known: &&str| word.chars().count() >= SLIP_LETTERS_MIN && is_slip(word, known);
+    let is_near =
+        |known: &&str| word.chars().count() >= SLIP_LETTERS_MIN && is_slip(&word.to_lowercase(), known);
     let all: Vec<&str> = visible.iter().copied().chain(known().filter(is_near)).collect();
     // What deletes is proposed to who means it alone.
     let is_careful = |near: &&str| *near != "forget" && !is_meant_to_delete(near);

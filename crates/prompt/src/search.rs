@@ -37,7 +37,7 @@ pub use query::{
 };
 pub use ranked::{Reason, ReasonName, Scored, Search, Wanted};
 pub use run::search;
-pub use slips::{NAMES_READ_MAX, near_names};
+pub use slips::{NAMES_READ_MAX, is_slip, near_names};
 pub use source::{
     BLOCK, Block, Bound, ClassMask, GroupList, Groups, NumberSet, Postings, Scope, Segment, Statistics,
     class, kinds, marks,

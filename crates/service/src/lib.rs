@@ -27,6 +27,7 @@ pub use host::{
 };
 pub use local::{Local, MakeSummarizer};
 pub use size::{bytes, scaled};
+pub use stemmata_engine::prompt::search::is_slip;
 pub use stemmata_engine::prompt::strategy::nearest;
 pub use stemmata_engine::{TempFiles, clients, is_bundle, render_have};
 pub use stemmata_store::read_bounded;

@@ -31,6 +31,12 @@ pub fn near_names<'a>(wanted: &str, names: impl Iterator<Item = (&'a str, u32)>)
     near.into_iter().take(NEAR_MAX).map(|(_, _, name)| name.to_owned()).collect()
 }
 
+/// Says whether two names differ by one slip: a letter more, less or else, or two that changed places.
+pub fn is_slip(one: &str, two: &str) -> bool {
+    let letters = |name: &str| name.chars().collect::<Vec<_>>();
+    slips(&letters(one), &letters(two), 1).is_some()
+}
+
 /// Returns the distance of two names (optimal string alignment), nothing where it is 0 or more than the limit.
 fn slips(one: &[char], two: &[char], slips_max: usize) -> Option<usize> {
     if one.len().abs_diff(two.len()) > slips_max {
