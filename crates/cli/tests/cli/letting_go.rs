@@ -340,7 +340,7 @@ fn a_project_is_forgotten_with_its_events() {
     insta::assert_snapshot!("forget_project_again", stage.told(&["forget", "--project", &dir, "--yes"]));
 }
 
-/// Ledgers may have been kept elsewhere before: whatever lets go of words goes there, too.
+/// After `ledger.engine` was changed, the ledgers of the former engine still hold events: every command that forgets reaches them.
 #[test]
 fn what_is_forgotten_goes_from_ledgers_of_both_engines() {
     const WORD: &[u8] = b"quillfish-93418";
@@ -404,7 +404,7 @@ fn a_project_is_forgotten_with_its_events_of_both_engines() {
     }
 }
 
-/// Single events go, and what commits have of them does not: it is said, and what lets go of it.
+/// `events forget` empties events, and commits keep the same words: the answer names those commits and the command that deletes them.
 #[test]
 fn what_commits_hold_of_forgotten_events_is_named() {
     let stage = Stage::new();

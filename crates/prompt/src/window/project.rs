@@ -29,7 +29,7 @@ pub struct SummaryInput {
 
 /// Renders entries for a summarizer with this window: the newest that fit 40 % of it. A summary of an earlier compaction is
 /// left out, as what it stands for is summarized anew from the entries themselves. Each entry that has a number begins with it,
-/// as `@N`. No line of what was said can be taken for the heading of an entry: whoever wrote it speaks for nobody else.
+/// as `@N`. Text that looks like such a heading is quoted, so that no entry can pretend to be another one.
 pub fn summary_input(
     entries: &[Entry],
     numbers: &[u64],

@@ -266,7 +266,7 @@ impl Word<'_> {
     }
 }
 
-/// Reports the statements of a sentence, in small letters; none where it only wants or asks something.
+/// Calls `visit` with each statement of a sentence, in lower case. Questions and wishes are no statements.
 pub(super) fn each_statement(sentence: &str, visit: &mut dyn FnMut(&[Word<'_>])) {
     let lower = sentence.to_lowercase();
     let head = lower.split_once(':').map(|(head, _)| words(head)).unwrap_or_default();

@@ -98,7 +98,8 @@ fn refuted(
 }
 
 impl OfSession {
-    /// Reads which window is meant; none where nobody says and none is known. `context` is what a new session goes on from.
+    /// Reads which window a call means. Returns `None` where the call names none and the session has none. `context` is what a new
+    /// session continues.
     pub(super) fn of(
         engine: &Engine,
         turn: &TurnOf,

@@ -133,7 +133,8 @@ impl Drop for Staging<'_> {
     }
 }
 
-/// Makes the folder and takes the lock on it that a store's readers share, since the copy is opened there; none where the system opens no folders, and no sweep can take one either.
+/// Makes the folder and takes a shared lock on it, as readers of a store do: the copy is opened there as a store. Returns `None` where the
+/// system cannot open folders; a sweep cannot lock one there either.
 fn hold(files: &dyn Files, folder: &Path) -> Result<Option<File>, StoreError> {
     for _ in 0..MADE_MAX {
         make(files, folder)?;

@@ -23,9 +23,10 @@ fn at(connection: &Connection, key: &[u8]) -> Result<Option<i64>, StoreError> {
     marks::at(connection, marks::UNFINISHED, key)
 }
 
-/// Rewrites the database and empties its log, for which it tries so long. Returns what stood in the way, none when all is done.
+/// Rewrites the database and empties its log, for which it tries as long as `wait`. Returns what prevented it, `None` when all is done.
 ///
-/// The connection waits for no lock after it. The caller holds the lock of packs: whoever forgets meanwhile must not find that all is done.
+/// Afterwards the connection no longer waits for locks. The caller holds the lock of packs, so that another process that forgets at the
+/// same time cannot conclude that everything is done.
 pub(in crate::sqlite) fn run(connection: &Connection, wait: Duration) -> Result<Option<String>, StoreError> {
     // Freed pages and the gaps within pages hold what was in them: only a database that is built anew holds
     // nothing but its rows.
