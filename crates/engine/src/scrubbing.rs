@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use stemmata_model::{CommitId, FormatId};
+use stemmata_model::{CommitId, FormatId, Note, NoteCode};
 use stemmata_redact::{
     Finding, LineScrubber, PrivateKeyState, RULES_BYTES_MAX, RuleFile, RuleFileError, RuleScope, Scrubbed,
     Scrubber,
@@ -250,6 +250,22 @@ impl Engine {
     /// As `Engine::scrubber_at`, and store errors.
     pub fn scrubber_of(&self, commit: CommitId) -> Result<Scrubber> {
         self.scrubber_at(self.project_of(commit)?.as_deref().map(Path::new))
+    }
+
+    /// Returns what replaces secrets in a text that is made of what is stored at a commit alone. What is stored went through the rules
+    /// of its capture, so that rules that cannot be used now keep nobody from it: the shipped ones stand for them, and a note says so.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub(crate) fn scrubber_of_stored(&self, commit: CommitId) -> Result<(Scrubber, Option<Note>)> {
+        match self.scrubber_of(commit) {
+            Ok(scrubber) => Ok((scrubber, None)),
+            Err(error @ (EngineError::Rules(_) | EngineError::Io { .. })) => {
+                let message = format!("only the shipped rules for secrets were used: {error}");
+                Ok((Scrubber::builtin(), Some(Note::new(NoteCode::Degraded, message))))
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 

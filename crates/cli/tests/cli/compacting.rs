@@ -52,6 +52,19 @@ fn resumes(stage: &Stage, id: &str) {
     assert!(bad.is_empty(), "{bad:?}");
 }
 
+/// Found by a check: rules of one's own that nobody can read made what is stored unusable.
+#[test]
+fn a_compaction_of_what_is_stored_needs_no_rules_of_ones_own() {
+    let (stage, tip) = stage();
+    let rules = stage.home.write("data/stemmata/secrets.toml", b"[[rules]]\nkind = 'x'\nregex = '('\n");
+    for args in [vec!["compact", &tip, "--dry-run"], vec!["compact", &tip]] {
+        stage.run(&args).ok().complains(&["only the shipped rules", rules.to_str().unwrap()]);
+    }
+    // A summary that somebody wrote was never looked at.
+    let written = stage.home.write("summary.md", b"Three shops were opened.");
+    stage.run(&["compact", &tip, "--summary-file", written.to_str().unwrap()]).code(5);
+}
+
 #[test]
 fn a_compaction_by_rules_keeps_the_recent_turns_and_is_undone() {
     let (stage, tip) = stage();

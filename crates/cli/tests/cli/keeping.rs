@@ -146,7 +146,9 @@ fn what_is_stored_is_given_back_whatever_capture_says() {
         let saved = stage.home.path().join(format!("saved-{number}"));
         for command in [
             vec!["resume", id, "--print", "--here"],
+            vec!["fork", id, "--print", "--here"],
             vec!["handoff", id],
+            vec!["handoff", id, "--for", "pr"],
             vec!["guard", id],
             vec!["checkpoint", id, "--out", saved.to_str().unwrap()],
         ] {
@@ -156,8 +158,26 @@ fn what_is_stored_is_given_back_whatever_capture_says() {
             stage.run(&["current", id]).ok().complains(&["was not read"]).text().contains(tip),
             "{number}"
         );
+        stage.run(&["status"]).ok();
+    }
+    fs::remove_file(home.join("secrets.toml")).unwrap();
+    // What is in a transcript's place and is none says so, however it came there.
+    let commands: [&dyn Fn(); 3] = [
+        &|| fs::create_dir(&path).unwrap(),
+        &|| assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success()),
+        &|| std::os::unix::fs::symlink(&path, &path).unwrap(),
+    ];
+    for place in commands {
+        fs::remove_file(&path).or_else(|_| fs::remove_dir(&path)).unwrap();
+        place();
+        for command in ["current", "handoff", "guard", "fork", "resume"] {
+            let args: &[&str] =
+                if matches!(command, "fork" | "resume") { &["--print", "--here"] } else { &[] };
+            stage.run(&[&[command, id], args].concat()).ok().complains(&["was not read"]);
+        }
     }
     // Refused only where nothing is stored.
+    fs::write(home.join("capture.json"), b"{").unwrap();
     let other = write(&stage, ".claude/projects/-home-ann-shop/b.jsonl", "/home/ann/shop");
     stage.run(&["current", other.to_str().unwrap()]).code(5);
 }

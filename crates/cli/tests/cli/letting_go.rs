@@ -371,6 +371,26 @@ fn what_is_forgotten_goes_from_ledgers_of_both_engines() {
                 std::fs::File::create(stage.home.stemmata_home().join("secrets.toml"))
                     .and_then(|mut file| std::io::Write::write_all(&mut file, rules.as_bytes()))
                     .unwrap();
+                let scan = |args: &[&str]| stage.run(&[&["scan", "--json"], args].concat()).json();
+                let scanned = scan(&["s"]);
+                let found = |of: &Value| of["findings"].as_array().unwrap().len();
+                assert_eq!(scanned["events"], 6, "{scanned}");
+                let all = found(&scan(&["--all"]));
+                let of_events =
+                    scanned["findings"].as_array().unwrap().iter().filter(|found| found["event"].is_string());
+                assert_eq!((of_events.count(), all - found(&scanned)), (4, 4), "of events, and of states");
+                let (mut told, mut after) = (0, None::<String>);
+                loop {
+                    let mut args = vec!["--all", "--limit", "1"];
+                    args.extend(after.iter().flat_map(|after| ["--after", after.as_str()]));
+                    let page = scan(&args);
+                    told += found(&page);
+                    after = page["next"].as_str().map(str::to_owned);
+                    if after.is_none() {
+                        break;
+                    }
+                }
+                assert_eq!(told, all);
             }
             let planned = stage.json(&[act, &["--dry-run"]].concat());
             let done = stage.json(&[act, &["--yes"]].concat());

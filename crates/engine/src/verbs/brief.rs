@@ -103,7 +103,7 @@ impl Engine {
         }
         let said = self.said_about(ctx, Reach::MAKING)?;
         // What is stored may have been scrubbed by older rules.
-        let scrubber = self.scrubber_of(ctx)?;
+        let (scrubber, _) = self.scrubber_of_stored(ctx)?;
         let clean = |line: String| Ok(scrubber.scrub_text(&line)?.text.into_owned());
         let all = |lines: Vec<String>| lines.into_iter().map(clean).collect::<Result<Vec<_>>>();
         let of = |(id, line): (CommitId, String)| Ok((id.to_string(), clean(line)?));
@@ -151,7 +151,7 @@ impl Engine {
         };
         // What was said since was scrubbed by the rules of its time. Before it is cut to what clients take: a marker may be longer
         // than the secret that it stands for.
-        let brief = scrubbed(&self.scrubber_of(tip)?, brief)?;
+        let brief = scrubbed(&self.scrubber_of_stored(tip)?.0, brief)?;
         Ok(HandedBrief { text: rendered(tip, &brief, said.compaction, is_whole), is_missing })
     }
 
@@ -185,7 +185,7 @@ impl Engine {
         let commit = self.store.commit(ctx)?.ok_or(StoreError::CommitMissing(ctx))?;
         // Before anything is cut: half of a secret is one that no rule knows any more. What is stored may have been scrubbed by older
         // rules.
-        let scrubber = self.scrubber_of(ctx)?;
+        let (scrubber, _) = self.scrubber_of_stored(ctx)?;
         let (mut entries, mut numbers): (Vec<Entry>, Vec<u64>) = (Vec::new(), Vec::new());
         let is_whole = self.each_newest_entry(ctx, READ_BYTES_MAX, &mut |commit, number, entry| {
             // A summary says nothing that the entries before it did not.

@@ -46,7 +46,7 @@ impl Engine {
     /// As [`Engine::current`].
     pub fn current_or_stored(&self, session: &Session) -> Result<(CommitId, Option<ImportFailure>)> {
         let path = Path::new(&session.key.path);
-        if session.key.machine == self.identity.machine && path.is_absolute() && is_session_there(path) {
+        if session.key.machine == self.identity.machine && path.is_absolute() && is_something_there(path) {
             return match self.capture(path, &CaptureOptions::live(Trigger::Explicit)) {
                 Err(error) => match self.store.session(&session.key)?.and_then(|session| session.tip) {
                     Some(stored) => Ok((stored, Some(ImportFailure { path: path.to_owned(), error }))),
@@ -247,6 +247,12 @@ impl Engine {
             format!("{ctx} was not recorded by this machine: what it says is whatever its maker wrote");
         Ok(vec![Note::new(NoteCode::Foreign, message)])
     }
+}
+
+/// Returns whether anything is in a session's place. A folder, a pipe or a link that leads nowhere is no session, but why that cannot
+/// be read is worth a word: what its client wrote there since the last capture may be lost.
+fn is_something_there(path: &Path) -> bool {
+    is_session_there(path) || path.symlink_metadata().is_ok()
 }
 
 fn tip(session: &Session) -> Result<CommitId> {

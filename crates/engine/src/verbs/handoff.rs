@@ -102,11 +102,12 @@ impl Engine {
         let story = self.overview(ctx, root)?.story;
         let titled = title(session.as_ref().and_then(|session| session.title.as_deref()));
         let text = change_text(&story, &titled, &format!("{CONTEXT_TRAILER}: {ctx}"), form);
-        let scrubbed = self.scrubber_of(ctx)?.scrub_text(&text)?;
-        out.write_all(scrubbed.text.as_bytes()).map_err(StoreError::Sink)?;
+        let (scrubber, degraded) = self.scrubber_of_stored(ctx)?;
+        let clean = scrubber.scrub_text(&text)?.text;
+        out.write_all(clean.as_bytes()).map_err(StoreError::Sink)?;
         let turns = story.turns.len() as u64;
-        let tokens = scrubbed.text.chars().count() as u64 / 4;
-        let mut notes: Vec<Note> = self.note_of_origin(ctx)?.into_iter().collect();
+        let tokens = clean.chars().count() as u64 / 4;
+        let mut notes: Vec<Note> = self.note_of_origin(ctx)?.into_iter().chain(degraded).collect();
         if let (ChangeForm::Commit, Some(subject)) = (form, committed_last(&story)) {
             let message = format!("nothing came after the commit «{subject}»: this tells what that is of");
             notes.push(Note::new(NoteCode::Degraded, message));

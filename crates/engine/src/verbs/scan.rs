@@ -33,6 +33,9 @@ const AUDIT_MAX: usize = 10_000;
 /// What stands for a whole ledger in the text of a place.
 const WHOLE: &str = "end";
 
+/// What stands behind a place in ledgers that are not in use.
+const BESIDE: char = '~';
+
 /// Domain of fingerprints.
 const CONTEXT: &[u8] = b"stemmata secret fingerprint v1";
 
@@ -56,6 +59,8 @@ pub enum ScanPlace {
     Event(LedgerId, EventSeq),
     /// All commits, and ledgers up to this one and with all of it.
     Ledger(LedgerId),
+    /// All commits, all ledgers that are in use, and of those that are not up to there.
+    Beside(Box<ScanPlace>),
 }
 
 impl fmt::Display for ScanPlace {
@@ -64,6 +69,7 @@ impl fmt::Display for ScanPlace {
             Self::Commit(commit) => write!(formatter, "{commit}"),
             Self::Event(ledger, seq) => write!(formatter, "{ledger}#{seq}"),
             Self::Ledger(ledger) => write!(formatter, "{ledger}#{WHOLE}"),
+            Self::Beside(place) => write!(formatter, "{place}{BESIDE}"),
         }
     }
 }
@@ -75,6 +81,15 @@ impl FromStr for ScanPlace {
         let Some((ledger, place)) = text.rsplit_once('#') else {
             return text.parse().map(Self::Commit).map_err(|error| format!("{error}"));
         };
+        if let Some(place) = place.strip_suffix(BESIDE) {
+            return Ok(Self::Beside(Box::new(Self::in_ledger(ledger, place)?)));
+        }
+        Self::in_ledger(ledger, place)
+    }
+}
+
+impl ScanPlace {
+    fn in_ledger(ledger: &str, place: &str) -> std::result::Result<Self, String> {
         let ledger = LedgerId::new(ledger).map_err(|error| error.to_string())?;
         if place == WHOLE {
             return Ok(Self::Ledger(ledger));
@@ -245,18 +260,53 @@ impl Engine {
         Ok((commits, sessions.into_iter().map(|session| session.session).collect()))
     }
 
-    /// Tells `found` what today's rules would find. Stops where `found` says so, after all of that commit or event. A ledger
-    /// that is damaged is looked at as far as it can be read, and named in [`Scanned::unread`].
+    /// Tells `found` what today's rules would find, also in ledgers that are not in use since `ledger.engine` was changed. Stops where
+    /// `found` says so, after all of that commit or event. A ledger that is damaged is looked at as far as it can be read, and named in
+    /// [`Scanned::unread`].
     ///
     /// # Errors
     /// `CommitMissing`, `Rules`, store errors.
     pub fn scan(&self, target: &ScanTarget, found: &mut dyn FnMut(SecretFound) -> bool) -> Result<Scanned> {
+        if let ScanTarget::Of(target) = target {
+            let (commits, sessions) = self.held_by(target)?;
+            return self.scan(&ScanTarget::These(commits, sessions), found);
+        }
+        let mut goes_on = true;
+        let mut tell = |secret| {
+            goes_on &= found(secret);
+            goes_on
+        };
+        let after = match target {
+            ScanTarget::All(Some(ScanPlace::Beside(after))) => Some(after.as_ref().clone()),
+            _ => None,
+        };
+        let mut scanned =
+            if after.is_some() { Scanned::default() } else { self.scan_in_use(target, &mut tell)? };
+        let Some(other) = self.with_other_log().filter(|_| goes_on) else { return Ok(scanned) };
+        let last = scanned.last.take();
+        match target {
+            ScanTarget::These(_, sessions) => other.scan_sessions(sessions, (&mut scanned, found))?,
+            ScanTarget::All(_) | ScanTarget::Of(_) => other.scan_ledgers(after, (&mut scanned, found))?,
+        };
+        scanned.last = scanned.last.take().map(|place| ScanPlace::Beside(Box::new(place))).or(last);
+        Ok(scanned)
+    }
+
+    /// The same, without ledgers that are not in use.
+    ///
+    /// # Errors
+    /// As [`Engine::scan`].
+    pub(crate) fn scan_in_use(
+        &self,
+        target: &ScanTarget,
+        found: &mut dyn FnMut(SecretFound) -> bool,
+    ) -> Result<Scanned> {
         let mut rulers = Rulers::new(self);
         let mut scanned = Scanned::default();
         match target {
             ScanTarget::Of(target) => {
                 let (commits, sessions) = self.held_by(target)?;
-                return self.scan(&ScanTarget::These(commits, sessions), found);
+                return self.scan_in_use(&ScanTarget::These(commits, sessions), found);
             }
             ScanTarget::These(commits, sessions) => {
                 for page in commits.chunks(PAGE_COMMITS) {
@@ -273,7 +323,7 @@ impl Engine {
                 let mut commit = match &after {
                     None => None,
                     Some(ScanPlace::Commit(commit)) => Some(*commit),
-                    Some(ScanPlace::Event(..) | ScanPlace::Ledger(_)) => {
+                    Some(ScanPlace::Event(..) | ScanPlace::Ledger(_) | ScanPlace::Beside(_)) => {
                         self.scan_ledgers(after, (&mut scanned, found))?;
                         return Ok(scanned);
                     }

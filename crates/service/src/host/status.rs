@@ -110,8 +110,14 @@ fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Statu
         pending,
         unread: wire::import::unread(&surveyed),
         held_back: u64::try_from(held_back).unwrap_or(u64::MAX),
-        paused: engine.policy().paused(now).map(ToString::to_string),
+        paused: paused(engine, now),
     })
+}
+
+/// Says why nothing at all is captured.
+fn paused(engine: &Engine, now: Timestamp) -> Option<String> {
+    let policy = engine.policy();
+    policy.unknown.clone().or_else(|| policy.paused(now).map(ToString::to_string))
 }
 
 /// Counts the sessions that only the store has, and their bytes. A transcript that was moved is read at its new place by the next import.

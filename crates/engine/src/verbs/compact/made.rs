@@ -127,7 +127,7 @@ impl Engine {
     ) -> Result<Compacted> {
         let parent = self.store.commit(ctx)?.ok_or(StoreError::CommitMissing(ctx))?;
         let made = self.made_compaction(&parent, wanted)?;
-        let scrubber = self.scrubber_of(ctx)?;
+        let (scrubber, _) = self.compaction_scrubber(ctx, wanted)?;
         let spot = Spot {
             parent: Some(&parent),
             key: &session.key,

@@ -80,7 +80,7 @@ impl Engine {
     }
 
     fn drawn_compaction(&self, parent: &Commit, wanted: &CompactWanted<'_>) -> Result<MadeCompaction> {
-        let scrubber = self.scrubber_of(parent.id)?;
+        let (scrubber, degraded) = self.compaction_scrubber(parent.id, wanted)?;
         let adapter = Self::adapter(&parent.core.format, FormatUse::Compact)?;
         let mut window = Vec::new();
         let before = self.materialize(Some(parent.id), None, Stop::Compaction, &mut window)?;
@@ -137,8 +137,24 @@ impl Engine {
             reasons: wanted.reasons,
             format: parent.core.format.clone(),
             kept_entries: u64::try_from(drawn.kept_entries).unwrap_or(u64::MAX),
-            notes: before.notes.into_iter().chain(drawn.notes).chain(open_turn).collect(),
+            notes: before.notes.into_iter().chain(drawn.notes).chain(open_turn).chain(degraded).collect(),
         })
+    }
+
+    /// Returns what replaces secrets in a summary, and what is to be said of it. One that the caller or a model wrote is new: it needs
+    /// all the rules.
+    ///
+    /// # Errors
+    /// As [`Engine::scrubber_of`] for such a summary, and store errors.
+    pub(super) fn compaction_scrubber(
+        &self,
+        parent: CommitId,
+        wanted: &CompactWanted<'_>,
+    ) -> Result<(Scrubber, Option<Note>)> {
+        match wanted.with {
+            CompactWith::Given(_) | CompactWith::By(_) => Ok((self.scrubber_of(parent)?, None)),
+            CompactWith::Off | CompactWith::Heuristic => self.scrubber_of_stored(parent),
+        }
     }
 
     /// Draws up a compaction that keeps the recent entries as they are stored.

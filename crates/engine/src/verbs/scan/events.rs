@@ -33,7 +33,7 @@ impl Engine {
         let (mut ledger, begun) = match after {
             Some(ScanPlace::Event(ledger, seq)) => (None, Some((ledger, seq))),
             Some(ScanPlace::Ledger(ledger)) => (Some(ledger), None),
-            Some(ScanPlace::Commit(_)) | None => (None, None),
+            Some(ScanPlace::Commit(_) | ScanPlace::Beside(_)) | None => (None, None),
         };
         if let Some((id, seq)) = begun {
             if let Some(own) = self.listed(&id)?

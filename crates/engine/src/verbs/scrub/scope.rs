@@ -59,7 +59,7 @@ impl Engine {
                 true
             };
             let meant = ScanTarget::These(ids.take().unwrap_or_default(), sessions.clone());
-            let mut scanned = engine.scan(&meant, &mut take)?;
+            let mut scanned = engine.scan_in_use(&meant, &mut take)?;
             if is_all {
                 scanned = engine.scan_all_ledgers(&mut take)?;
             }
