@@ -13,9 +13,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 use stemmata_api::{Answer, CancelToken, Control, Progress, Step};
+use stemmata_model::Timestamp;
 
 use crate::errors::CliError;
-use crate::output::style::Style;
+use crate::output::style::{Style, tame};
+use crate::output::table::fit;
+use crate::output::time;
 use crate::signals;
 use keys::Keys;
 use state::Pick;
@@ -42,7 +45,7 @@ pub(crate) struct Asked {
 /// A line of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
-    /// Where and when it was, in columns: the first one matters most, and a narrow terminal leaves out the second one first.
+    /// Where and when it was, in columns: a narrow terminal leaves out the last one first.
     pub(crate) place: Vec<Piece>,
     /// What it says.
     pub(crate) line: Vec<Piece>,
@@ -57,6 +60,22 @@ impl Row {
     pub(crate) fn text(&self) -> String {
         self.place.iter().chain(&self.line).map(|(_, text)| text.as_str()).collect()
     }
+}
+
+/// Columns of a time, and of a client's and a project's name.
+const WHEN_COLUMNS: usize = 8;
+const CLIENT_COLUMNS: usize = 11;
+const PROJECT_COLUMNS: usize = 14;
+
+/// Returns when and where something was, in columns.
+pub(crate) fn place_of(at: Option<&str>, client: &str, project: &str, now: Timestamp) -> [Piece; 3] {
+    let when = at.map(|at| time::ago(time::of_text(at), now)).unwrap_or_default();
+    let (client, project) = (fit(&tame(client), CLIENT_COLUMNS), fit(project, PROJECT_COLUMNS));
+    [
+        (Style::Faint, format!("{when:WHEN_COLUMNS$}  ")),
+        (Style::Faint, format!("{client:CLIENT_COLUMNS$}  ")),
+        (Style::Branch, format!("{project:PROJECT_COLUMNS$}  ")),
+    ]
 }
 
 /// What a row stands for. Equal targets are the same thing.

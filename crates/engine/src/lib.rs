@@ -158,6 +158,7 @@ pub use verbs::materialize::{Materialized, Stop, Tier};
 pub use verbs::mend::Mended;
 pub use verbs::numbered::NumberedPrompt;
 pub use verbs::overview::{Overview, OverviewSubagent};
+pub use verbs::place::mark::ConversionOf;
 pub use verbs::place::own::{NotResumed, OwnSession};
 pub use verbs::place::placing::{PlacedFile, Placing, PlacingWish, ReadyFile};
 pub use verbs::place::record::{PlacementRecord, WrittenFile};

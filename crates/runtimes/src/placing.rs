@@ -11,11 +11,18 @@ pub(crate) const CLOSED_TEXT: &str = "[Closed by Stemmata: this tool call had no
 /// The session's id in what is encoded and not placed yet.
 pub(crate) const UNPLACED_SESSION: &str = "00000000-0000-4000-8000-000000000000";
 
+/// The directory of entries that do not say theirs, in what is encoded and not placed yet.
+pub(crate) const UNKNOWN_CWD: &str = "/";
+
 /// What stands between the names of a path, on any platform: a transcript may come from another one.
 const SEPARATORS: [char; 2] = ['/', '\\'];
 
-/// Returns where a directory of the origin is now, none where it stays: only what is the origin's or below it moved.
+/// Returns where a directory of the origin is now, none where it stays: only what is the origin's or below it moved, and what no
+/// entry said.
 pub(crate) fn moved(old: &str, origin: Option<&str>, cwd: &str) -> Option<String> {
+    if old == UNKNOWN_CWD {
+        return (cwd != old).then(|| cwd.to_owned());
+    }
     let below = old.strip_prefix(origin?.trim_end_matches(SEPARATORS))?;
     let moved = match below.trim_start_matches(SEPARATORS) {
         "" => cwd.to_owned(),

@@ -6,10 +6,10 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use jiff::tz::TimeZone;
 use stemmata_api::v1::{SearchFilter, SearchForm, SearchRequest, Session, SessionDetails, SessionsRequest};
 use stemmata_api::{Answer, Control, PageRequest, Service};
 use stemmata_model::Timestamp;
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::args::browse::Show;
 use crate::args::give::{Fork, Resume};
@@ -18,10 +18,9 @@ use crate::commands::search::matched_line;
 use crate::commands::show::around::who;
 use crate::commands::{self, list};
 use crate::errors::{CliError, Exit};
+use crate::output::session;
 use crate::output::size::plural;
 use crate::output::style::{Style, tame};
-use crate::output::table::fit;
-use crate::output::{session, time};
 use crate::pick::{self, Act, Asked, Ended, Listing, Row, Setup, Target};
 use crate::wiring::App;
 
@@ -42,11 +41,6 @@ const SAID_HITS: u64 = 60;
 
 /// The score of a word that stands within another one.
 const SCORE_WITHIN: u64 = 2;
-
-/// Columns of a client's and of a project's name.
-const CLIENT_COLUMNS: usize = 11;
-const PROJECT_COLUMNS: usize = 14;
-const WHEN_COLUMNS: usize = 12;
 
 /// Runs `show`.
 pub(crate) fn show(app: &App, args: Show) -> Result<Exit, CliError> {
@@ -130,8 +124,8 @@ fn choose(app: &App, enter: Act, command: &str, offers: fn(&Session) -> bool) ->
         enter,
         color: app.console.out.color,
     };
-    let (now, zone) = (app.now(), app.zone().clone());
-    let sessions = Sessions { service, here, offers, now, zone, near: OnceLock::new(), all: OnceLock::new() };
+    let now = app.now();
+    let sessions = Sessions { service, here, offers, now, near: OnceLock::new(), all: OnceLock::new() };
     let source =
         Opening::new(service, now, |asked: &Asked, control: &Control<'_>| sessions.list(asked, control));
     let (ended, copied) = pick::pick(&source, setup)?;
@@ -176,7 +170,6 @@ struct Sessions<'a> {
     /// Which of them are offered.
     offers: fn(&Session) -> bool,
     now: Timestamp,
-    zone: TimeZone,
     /// Those of this directory's project. Read once: what is typed only narrows them.
     near: OnceLock<Vec<Session>>,
     /// Those of every directory.
@@ -194,7 +187,8 @@ impl Sessions<'_> {
         if said.is_empty() {
             named.extend(loosely);
         }
-        let mut rows: Vec<Row> = named.into_iter().map(|session| self.row(session)).collect();
+        let columns = id_columns(&near);
+        let mut rows: Vec<Row> = named.into_iter().map(|session| self.row(session, columns)).collect();
         rows.extend(said);
         let about = match (rows.len(), total) {
             (0, 0) if !asked.is_wide => {
@@ -262,7 +256,7 @@ impl Sessions<'_> {
             let Some(session) = session.filter(|session| known.insert(&session.session_id)) else { continue };
             let matched = matched_line(hit);
             let focus: String = matched.iter().map(|(_, text)| text.as_str()).collect();
-            let mut row = self.row(session);
+            let mut row = self.row(session, id_columns(near));
             row.line =
                 vec![(Style::Faint, format!("{}: ", who(hit.author.as_deref(), &hit.kind, &hit.role)))];
             row.line.extend(matched);
@@ -273,19 +267,14 @@ impl Sessions<'_> {
         Ok(rows)
     }
 
-    fn row(&self, session: &Session) -> Row {
-        let moment = |at: &String| time::moment(time::of_text(at), self.now, &self.zone);
-        let when = session.last_at.as_ref().map(moment).unwrap_or_default();
-        let client = fit(&tame(&session.client), CLIENT_COLUMNS);
-        let project = fit(&session::project(session), PROJECT_COLUMNS);
+    fn row(&self, session: &Session, columns: usize) -> Row {
         let id = session::short(session);
+        let mut place = vec![(Style::Id, format!("{id:columns$}  "))];
+        let at = session.last_at.as_deref();
+        place.extend(pick::place_of(at, &session.client, &session::project(session), self.now));
         Row {
-            place: vec![
-                (Style::Id, format!("{id}  ")),
-                (Style::Faint, format!("{when:WHEN_COLUMNS$}  {client:CLIENT_COLUMNS$}  ")),
-                (Style::Branch, format!("{project:PROJECT_COLUMNS$}  ")),
-            ],
-            line: vec![(Style::Plain, session::title(session))],
+            place,
+            line: vec![(Style::Plain, format!("{}{}", session::mark(session), session::title(session)))],
             target: Target {
                 reference: session.tip.clone(),
                 entry: None,
@@ -297,6 +286,11 @@ impl Sessions<'_> {
             focus: None,
         }
     }
+}
+
+/// Returns the columns of the longest of their ids.
+fn id_columns(sessions: &[&Session]) -> usize {
+    sessions.iter().map(|session| session::short(session).width()).max().unwrap_or_default()
 }
 
 /// The sessions that match what was typed, the best first and of equals the newest.

@@ -10,7 +10,7 @@ use crate::wiring::App;
 
 /// Something that a person confirms first.
 pub(crate) struct Final<'a> {
-    /// Why it is confirmed: `forgetting cannot be undone`.
+    /// Why it is confirmed: `forgetting deletes for good what is stored`.
     pub(crate) what: &'a str,
     /// What would happen, for who is asked.
     pub(crate) plan: &'a str,

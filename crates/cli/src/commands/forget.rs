@@ -55,7 +55,7 @@ pub(crate) fn run(app: &App, args: &Forget) -> Result<Exit, CliError> {
         return show(app, &plan);
     }
     let act = Final {
-        what: "forgetting cannot be undone",
+        what: "forgetting deletes for good what is stored",
         plan: &told(app, &plan)?,
         is_nothing: is_nothing(&plan),
         question: "Forget this permanently? [y/N] ",
@@ -200,9 +200,19 @@ fn told_others(app: &App, done: &v1::Forget) -> Result<String, CliError> {
     if done.without_outputs > 0 {
         put!(text, "Without their whole outputs, which go: {}\n", many(done.without_outputs, "commit"));
     }
-    let named = done.branches.iter().map(|branch| branch.from.as_str());
+    // A session may go on from one commit in several ways, which say the same to a person.
+    let mut branches: Vec<&v1::ForgetBranch> = Vec::new();
+    for branch in &done.branches {
+        let is_alike = |other: &&v1::ForgetBranch| {
+            (&other.from, &other.session_id) == (&branch.from, &branch.session_id)
+        };
+        if branch.session_id.is_none() || !branches.iter().any(is_alike) {
+            branches.push(branch);
+        }
+    }
+    let named = branches.iter().map(|branch| branch.from.as_str());
     let ids = app.short_ids(named.take(LINES_MAX))?;
-    for branch in done.branches.iter().take(LINES_MAX) {
+    for branch in branches.iter().take(LINES_MAX) {
         put!(
             text,
             "  branch from {}  {}\n",
@@ -210,8 +220,8 @@ fn told_others(app: &App, done: &v1::Forget) -> Result<String, CliError> {
             whose(app, branch.session_id.as_deref(), branch.title.as_deref())?
         );
     }
-    if done.branches.len() > LINES_MAX {
-        put!(text, "  … and {} more branches\n", done.branches.len() - LINES_MAX);
+    if branches.len() > LINES_MAX {
+        put!(text, "  … and {} more branches\n", branches.len() - LINES_MAX);
     }
     for copy in done.copies.iter().take(LINES_MAX) {
         let shared = many(count(copy.commits.len()), "commit");

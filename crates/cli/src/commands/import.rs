@@ -272,18 +272,16 @@ fn redacted(app: &App, result: &Imported) -> Result<Vec<String>, CliError> {
 
 fn headline(result: &Imported) -> String {
     let totals = &result.totals;
-    let subagents = result.sessions.iter().filter(|session| session.parent_session.is_some()).count();
-    let main = size::plural(result.sessions.len() - subagents, "session");
-    let sessions =
-        if subagents > 0 { format!("{main} and {}", size::plural(subagents, "subagent")) } else { main };
+    // Which of them are copies of one session is only known of all: the count of sessions follows.
+    let transcripts = size::plural(result.sessions.len(), "transcript");
     let commits = many(totals.commits, "commit");
     match totals.new_commits {
-        0 => format!("{sessions} with {commits}: nothing new"),
+        0 => format!("{transcripts} with {commits}: nothing new"),
         new if new == totals.commits => {
-            format!("{} {sessions} with {commits}, all new", Style::Good.paint("Imported"))
+            format!("{} {transcripts} with {commits}, all new", Style::Good.paint("Imported"))
         }
         new => format!(
-            "{} {sessions} with {commits}, {} of them new",
+            "{} {transcripts} with {commits}, {} of them new",
             Style::Good.paint("Imported"),
             size::grouped(new)
         ),

@@ -141,11 +141,6 @@ pub(crate) fn table(app: &App, sessions: &[Session]) -> String {
 }
 
 fn row(app: &App, session: &Session) -> Vec<Cell> {
-    let mark = match (&session.parent_session, &session.copy_of) {
-        (Some(_), _) => "⚙ ",
-        (None, Some(_)) => "⑂ ",
-        (None, None) => "",
-    };
     let foreign =
         session.foreign_machine.as_deref().map(|label| app.console.fit(&tame(label), FOREIGN_COLUMNS));
     let foreign = foreign.map(|label| format!("⇄ {label}: ")).unwrap_or_default();
@@ -164,7 +159,7 @@ fn row(app: &App, session: &Session) -> Vec<Cell> {
         cell(Style::Plain, count(session.prompts.map(|prompts| prompts.to_string()))),
         cell(Style::Faint, count(session.active_seconds.map(outline::span))),
         ended(session),
-        cell(Style::Plain, format!("{mark}{foreign}{}", session::title(session))),
+        cell(Style::Plain, format!("{}{foreign}{}", session::mark(session), session::title(session))),
         cell(Style::Faint, [forks, only_here].into_iter().flatten().collect::<Vec<_>>().join(", ")),
     ]
 }

@@ -19,6 +19,15 @@ pub(crate) fn counted(listed: u64, subagents: u64, copies: u64) -> String {
     }
 }
 
+/// Returns what stands before a session's title: what it is besides a session of its own.
+pub(crate) const fn mark(session: &Session) -> &'static str {
+    match (&session.parent_session, &session.copy_of) {
+        (Some(_), _) => "⚙ ",
+        (None, Some(_)) => "⑂ ",
+        (None, None) => "",
+    }
+}
+
 /// Returns a session's title on one line.
 pub(crate) fn title(session: &Session) -> String {
     title_of(session.title.as_deref().unwrap_or_default())

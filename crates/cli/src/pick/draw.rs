@@ -15,6 +15,8 @@ use crate::output::style::{Style, tame};
 
 /// Rows from which on there is room for a preview.
 const PREVIEW_FROM_ROWS: u16 = 12;
+/// Columns that are kept for what a row says.
+const LINE_COLUMNS_MIN: usize = 30;
 /// Characters for each column of a line that are looked at: more are signs that stack on others.
 const CHARS_A_COLUMN: usize = 4;
 /// What stands between the keys that are named.
@@ -141,7 +143,8 @@ fn list(pick: &Pick, parts: &Parts, canvas: &mut Canvas<'_>) {
         let look = if is_selected { Look::new().add_modifier(Modifier::REVERSED) } else { Look::new() };
         let mark = if is_selected { "▸ " } else { "  " };
         let mut line = vec![(Style::Plain, mark.to_owned())];
-        line.extend(place_within(row, usize::from(canvas.width) / 2).cloned());
+        let columns = usize::from(canvas.width).saturating_sub(LINE_COLUMNS_MIN);
+        line.extend(place_within(row, columns).iter().cloned());
         line.extend(row.line.iter().cloned());
         let y = parts.list + u16::try_from(at - first).unwrap_or(0);
         canvas.put(y, &line, look);
@@ -149,12 +152,12 @@ fn list(pick: &Pick, parts: &Parts, canvas: &mut Canvas<'_>) {
 }
 
 /// Returns the columns of a row's place that fit: what the row says is worth more than where it was.
-fn place_within(row: &Row, columns: usize) -> impl Iterator<Item = &Piece> {
-    let mut kept: Vec<&Piece> = row.place.iter().collect();
-    while kept.len() > 1 && kept.iter().map(|(_, text)| text.width()).sum::<usize>() > columns {
-        kept.remove(1);
-    }
-    kept.into_iter()
+fn place_within(row: &Row, columns: usize) -> &[Piece] {
+    let width = |pieces: &[Piece]| pieces.iter().map(|(_, text)| text.width()).sum::<usize>();
+    let fits =
+        |count: &usize| *count == 1 || row.place.get(..*count).is_some_and(|own| width(own) <= columns);
+    let count = (1..=row.place.len()).rev().find(fits).unwrap_or(0);
+    row.place.get(..count).unwrap_or_default()
 }
 
 /// Draws as much of a preview as fits, so that the line that matters is in view.

@@ -419,6 +419,21 @@ fn messages_without_times_are_of_the_time_of_their_commit_and_of_none_where_that
     assert!(prompt.contains("Has it a time?") && !prompt.contains("1970"), "{prompt}");
 }
 
+/// Found by a check: what no entry said stayed `/` in what was placed, and on another machine the session was one of that directory.
+#[test]
+fn a_placed_conversion_is_of_the_directory_that_it_is_placed_for() {
+    let stage = Stage::new();
+    let tip = untimed(&stage, "Is it reviewed?", "2026-03-09T11:00:00Z", &[]);
+    let cwd = stage.home.project().to_str().unwrap().to_owned();
+    for client in ["claude-code", "codex", "pi"] {
+        let placed = stage.json(&["fork", &tip, "--in", client, "--cwd", &cwd, "--print"]);
+        let text = std::fs::read_to_string(placed["path"].as_str().unwrap()).unwrap();
+        let cwds: Vec<&str> =
+            text.split("\"cwd\":").skip(1).map(|rest| rest.split(',').next().unwrap()).collect();
+        assert!(!cwds.is_empty() && cwds.iter().all(|own| own.contains(&cwd)), "{client}: {cwds:?}");
+    }
+}
+
 /// A ticket's commit was found by nothing once anything followed it, and a translation that was placed became the thread's tip.
 #[test]
 fn the_last_commits_of_a_ticket_and_a_thread_stay_their_tips() {

@@ -56,6 +56,11 @@ fn undo_takes_back_one_placed_copy_after_the_other_and_then_nothing() {
         assert_eq!(files(&stage).len(), before.len() + left);
     }
     assert_eq!(files(&stage), before);
+    // No folder is left that was made for a copy.
+    for (folder, left) in [(".codex/sessions", 0), (".claude/projects", 1), (".pi/agent/sessions", 0)] {
+        let folder = stage.home.path().join("home").join(folder);
+        assert_eq!(fs::read_dir(&folder).expect("the client's own").count(), left, "{}", folder.display());
+    }
     assert_eq!(
         (commits(&stage), stage.json(&["list", "--all"])["sessions"].as_array().unwrap().len()),
         (whole, 1)

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 
 use stemmata_model::{
-    ArtifactId, Closure, Commit, CommitId, CommitType, Granularity, Note, NoteCode, artifact_id,
+    ArtifactId, Closure, Commit, CommitId, CommitType, Entry, Granularity, Note, NoteCode, artifact_id,
 };
 use stemmata_runtimes::adapter::{DocumentCompaction, SegmentFacts};
 
@@ -171,7 +171,7 @@ impl Ingest<'_> {
     ) -> Result<bool> {
         let bytes = state.bytes.as_ref();
         let shared = old.map_or(0, |old| old.shared(bytes));
-        let restated_entries = self.restated(bytes, shared).max(state.restated_entries);
+        let restated_entries = self.restated(bytes, old, shared).max(state.restated_entries);
         self.begin_anew();
         self.prior = old.and_then(|old| old.head(shared, self.start.totals.commits));
         if self.start.parent.is_none() {
@@ -224,14 +224,25 @@ impl Ingest<'_> {
         self.adapter.splitter(Granularity::Turn, None).line(document, &mut Vec::new()).after
     }
 
-    /// Counts the entries at the beginning of a document that stand in the same bytes as before.
-    fn restated(&self, bytes: &[u8], shared: usize) -> u64 {
-        if shared == 0 {
-            return 0;
+    /// Counts the entries at the beginning of a document that say what the state before says: those in the same bytes, else those
+    /// with the same ids. A client changes what stands before and beside them, such as the time of the last change. The last
+    /// one of the state before may have gone on since, and counts only if it did not.
+    fn restated(&self, bytes: &[u8], old: Option<&State>, shared: usize) -> u64 {
+        let Some(old) = old else { return 0 };
+        let now = self.adapter.decode(bytes).entries;
+        let ends = now.iter().map(|entry| entry.native.offset.saturating_add(entry.native.length));
+        let same = ends.take_while(|end| *end <= length(shared)).count();
+        if length(same) >= old.entries {
+            return length(same);
         }
-        let ends = self.adapter.decode(bytes).entries.into_iter().map(|entry| entry.native);
-        let same = ends.take_while(|span| span.offset.saturating_add(span.length) <= length(shared));
-        length(same.count())
+        let before = self.adapter.decode(&old.bytes).entries;
+        let last = before.len().saturating_sub(1);
+        let says_so = |at: usize, (before, now): (&Entry, &Entry)| {
+            let is_as_it_was = || (before.role, &before.parts) == (now.role, &now.parts);
+            before.id == now.id && (at < last || is_as_it_was())
+        };
+        let pairs = before.iter().zip(&now).enumerate();
+        length(pairs.take_while(|(at, pair)| says_so(*at, *pair)).count()).max(length(same))
     }
 }
 

@@ -83,31 +83,62 @@ impl Engine {
         let done = AtomicUsize::new(0);
         let report = Mutex::new(ImportReport::default());
         let stop: OnceLock<StoreStop> = OnceLock::new();
+        let told = |file: &FoundFile, result: Result<Captured>| {
+            let number = done.fetch_add(1, Ordering::Relaxed) + 1;
+            progress(&ImportProgress {
+                path: &file.path,
+                done: number,
+                files: files.len(),
+                bytes: file.bytes,
+            });
+            if let Ok(mut report) = report.lock() {
+                report.add(file, result);
+            }
+        };
+        // Placed conversions come after what they were made from.
+        let waits = CaptureOptions { waits: true, ..options.clone() };
+        let waiting: Mutex<Vec<&FoundFile>> = Mutex::default();
         std::thread::scope(|scope| {
             for _ in 0..threads.clamp(1, THREADS_MAX).min(files.len().max(1)) {
                 scope.spawn(|| {
                     while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
                         let result = match stop.get() {
                             Some(stop) => Err(stop.error()),
-                            None => self.capture(&file.path, options),
+                            None => self.capture(&file.path, &waits),
                         };
+                        if let Err(EngineError::Store(StoreError::CommitMissing(_))) = result
+                            && let Ok(mut waiting) = waiting.lock()
+                        {
+                            waiting.push(file);
+                            continue;
+                        }
                         if let Some(first) = result.as_ref().err().and_then(StoreStop::of) {
                             stop.get_or_init(|| first);
                         }
-                        let number = done.fetch_add(1, Ordering::Relaxed) + 1;
-                        progress(&ImportProgress {
-                            path: &file.path,
-                            done: number,
-                            files: files.len(),
-                            bytes: file.bytes,
-                        });
-                        if let Ok(mut report) = report.lock() {
-                            report.add(file, result);
-                        }
+                        told(file, result);
                     }
                 });
             }
         });
+        let mut waiting = waiting.into_inner().unwrap_or_default();
+        while !waiting.is_empty() {
+            let mut left = Vec::new();
+            // One may have been made from another one.
+            let is_last = {
+                let before = waiting.len();
+                for file in waiting.drain(..) {
+                    match self.capture(&file.path, &waits) {
+                        Err(EngineError::Store(StoreError::CommitMissing(_))) => left.push(file),
+                        result => told(file, result),
+                    }
+                }
+                left.len() == before
+            };
+            if is_last {
+                left.drain(..).for_each(|file| told(file, self.capture(&file.path, options)));
+            }
+            waiting = left;
+        }
         let mut report = report.into_inner().unwrap_or_default();
         report.failures.extend(found.failures.into_iter().map(|(path, error)| ImportFailure { path, error }));
         report.others = found.others;

@@ -25,6 +25,7 @@ use crate::chain::rest::Rest;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result, Wanted};
+use crate::verbs::place::recognized::Recognized;
 
 /// How to capture a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub struct CaptureOptions {
     pub leaf: bool,
     /// The transcript's format, where the caller knows it because it wrote the file; otherwise it is detected.
     pub format: Option<FormatId>,
+    /// Fail with `CommitMissing` for a conversion that was placed from a commit that is not here, and may come.
+    pub waits: bool,
 }
 
 impl CaptureOptions {
@@ -68,6 +71,7 @@ impl CaptureOptions {
             title: None,
             leaf: true,
             format: None,
+            waits: false,
         }
     }
 
@@ -102,6 +106,18 @@ impl Engine {
     fn capture_once(&self, path: &Path, options: &CaptureOptions) -> Result<Captured> {
         let mut transcript = self.open_transcript(path)?;
         let prepared = self.prepare(&mut transcript, options);
+        if let Ok(new) = &prepared
+            && new.previous.is_none()
+        {
+            match self.recognize_placed(&new.key)? {
+                Recognized::Nothing => {}
+                Recognized::NotHere(ctx) if options.waits => {
+                    return Err(StoreError::CommitMissing(ctx).into());
+                }
+                Recognized::NotHere(_) => {}
+                Recognized::Placed => return self.capture_once(path, options),
+            }
+        }
         let captured = prepared.and_then(|prepared| self.capture_prepared(prepared, options));
         if matches!(captured, Err(EngineError::Rules(_) | EngineError::Scrub(_))) {
             self.keep_metadata(&mut transcript)?;

@@ -18,14 +18,17 @@ use crate::error::{EngineError, Refusal, Result};
 use crate::verbs::at::Head;
 use crate::verbs::materialize::Stop;
 
+pub(crate) mod mark;
 mod name;
 mod output;
 pub(crate) mod own;
 pub(crate) mod placing;
+pub(crate) mod recognized;
 pub(crate) mod record;
 pub(crate) mod secrets;
 pub(crate) mod undo;
 
+use mark::ConversionOf;
 use placing::{Placing, PlacingWish};
 use secrets::PuttingBack;
 
@@ -119,6 +122,12 @@ impl Engine {
             cwd: options.cwd.clone(),
             origin_cwd: prepared.origin_cwd.clone(),
             client_version: options.client_version.clone(),
+            // With secrets put back nobody can make it again.
+            conversion_of: (prepared.losses.is_some() && !options.with_secrets).then(|| ConversionOf {
+                ctx,
+                stop: options.stop,
+                at: options.at_entry.clone(),
+            }),
         };
         let mut placing =
             Placing::begin(&wish, &self.leftovers.files, (self.ids.as_ref(), self.clock.as_ref()))?;

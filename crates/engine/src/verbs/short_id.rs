@@ -1,6 +1,6 @@
 //! The shortest id of a session that names nothing else: what every listing prints and every command takes.
 
-use stemmata_model::{CommitId, CommitPrefix, IdKind, PREFIX_CHARS_MIN, SessionId};
+use stemmata_model::{CommitId, CommitPrefix, IdKind, NEWEST_WORDS, PREFIX_CHARS_MIN, SessionId};
 use stemmata_store::IdPart;
 
 use crate::engine::Engine;
@@ -20,7 +20,8 @@ pub struct ShortId {
 
 impl Engine {
     /// Returns the shortest id by which [`Engine::find`] finds a session: its first characters, or its last ones where ids that
-    /// were made at one time share the first. At least four, and no other session, commit or tag goes by them.
+    /// were made at one time share the first. At least four, and no other session, commit or tag goes by them. No flag and no word for the newest
+    /// session looks like them.
     ///
     /// A few look-ups in indexes, however many sessions there are.
     ///
@@ -38,7 +39,7 @@ impl Engine {
             let start = chars.get(length - count)?;
             whole.get(*start..)
         });
-        for text in beginnings.chain(ends) {
+        for text in beginnings.chain(ends).filter(|text| is_typed(text)) {
             if let Some(sessions) = self.sessions_alone(text, whole)? {
                 return Ok(ShortId { text: text.to_owned(), sessions });
             }
@@ -85,4 +86,12 @@ impl Engine {
         }
         Ok(Some(sessions))
     }
+}
+
+/// Returns whether a command takes a text for an id: `-789` is a flag, `a:12` a prompt, and `last` the newest session.
+fn is_typed(text: &str) -> bool {
+    text.starts_with(char::is_alphanumeric)
+        && !text.contains([':', '~', '@'])
+        && !text.contains("..")
+        && !NEWEST_WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
 }

@@ -124,6 +124,7 @@ fn what_is_recorded_of_a_placement_a_third_time_changes_nothing() {
         cwd: options.cwd,
         origin_cwd: prepared.origin_cwd,
         client_version: None,
+        conversion_of: None,
     };
     let mut placing =
         Placing::begin(&wish, &TempFiles::default(), (&CountingIds::default(), &FixedClock)).expect("begun");

@@ -91,6 +91,27 @@ fn ids_that_begin_with_a_time_are_told_apart_by_their_ends() {
     assert_eq!(candidates[0].summary, "claude-code  1970-01-01  fix the törtchen");
 }
 
+/// Found in real sessions of pi: what a list printed was a flag for the command that it was given to.
+#[test]
+fn a_short_id_is_nothing_else_where_it_is_typed() {
+    let engine = engine();
+    let ids = [
+        ("pi-session-456", "n-456"),
+        ("pi-session-789", "n-789"),
+        ("made-up-01-last", "1-last"),
+        ("made-up-02-head", "2-head"),
+        ("made-up-03:12", "made-up-03:12"),
+    ];
+    for (id, _) in ids {
+        add(&engine, id, |_| ());
+    }
+    for (id, short) in ids {
+        assert_eq!(engine.short_id(&session_id(id)).expect("a read").text, short);
+        let found = engine.session_meant(short, Some("/")).expect(id).expect(id);
+        assert_eq!(found.session.as_str(), id);
+    }
+}
+
 /// Tags a commit as versions did that took any name, and as bundles of theirs bring it.
 fn tag_as_before(engine: &Engine, tip: CommitId, tags: &[&str]) {
     let by = stemmata_model::Principal::new("ada@m1/stemma").expect("a name");

@@ -13,16 +13,13 @@ use super::decode::{RUNTIME, UNNAMED_SIDECHAIN, UNTITLED};
 use super::record::{ParentLink, Record};
 use crate::json::{Object, one_line, quote};
 use crate::lines::iso;
-use crate::placing::UNPLACED_SESSION;
+use crate::placing::{UNKNOWN_CWD, UNPLACED_SESSION};
 
 /// The version that encoded lines carry: the newest whose loader we know.
 pub const ENCODED_VERSION: &str = "2.1.330";
 
 /// Separates made-up uuids from every other use of the hash.
 const UUID_CONTEXT: &str = "stemmata.claude-code.uuid.v1";
-
-/// The directory of entries that do not say theirs; placing rewrites it.
-const UNKNOWN_CWD: &str = "/";
 
 /// Encodes entries, each as the child of its nearest ancestor that has a line.
 ///

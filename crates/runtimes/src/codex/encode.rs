@@ -12,13 +12,10 @@ use super::record::Payload;
 use crate::data_url;
 use crate::json::{Field, Object, one_line, quote};
 use crate::lines::{OPAQUE_REPLACEMENT, iso};
-use crate::placing::UNPLACED_SESSION;
+use crate::placing::{UNKNOWN_CWD, UNPLACED_SESSION};
 
 /// The version that encoded lines carry: the newest whose loader we know.
 pub const ENCODED_VERSION: &str = "0.169.0";
-
-/// The directory of entries that do not say theirs; placing rewrites it.
-const UNKNOWN_CWD: &str = "/";
 
 /// Encodes entries in their order.
 ///

@@ -13,10 +13,7 @@ use super::place::project_hash;
 use super::read::OPAQUE_RESTATED;
 use crate::json::{Object, one_line};
 use crate::lines::{OPAQUE_REPLACEMENT, iso};
-use crate::placing::UNPLACED_SESSION;
-
-/// The directory of entries that do not say theirs; placing rewrites what is made of it.
-const UNKNOWN_CWD: &str = "/";
+use crate::placing::{UNKNOWN_CWD, UNPLACED_SESSION};
 
 /// How a call's tool is named in its result when the call is not there.
 const UNKNOWN_TOOL: &str = "tool";

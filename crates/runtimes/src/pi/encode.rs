@@ -14,10 +14,7 @@ use super::record::{Kind, Record};
 use crate::adapter::Keeps;
 use crate::json::{Field, Object, members, one_line, quote};
 use crate::lines::iso;
-use crate::placing::{UNPLACED_SESSION, replace};
-
-/// The directory of entries that do not say theirs; placing rewrites it.
-const UNKNOWN_CWD: &str = "/";
+use crate::placing::{UNKNOWN_CWD, UNPLACED_SESSION, replace};
 
 /// The model of answers that do not say theirs.
 pub(super) const UNKNOWN_MODEL: &str = "unknown";

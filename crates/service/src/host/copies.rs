@@ -3,7 +3,7 @@
 //! Only what was placed, as it was placed, goes: a file that changed, or that a client may have open, stays and is named.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use stemmata_api::v1::{CommitRequest, CopiesRemoved, IdleCopy, SidecarsRequest};
 use stemmata_api::{Answer, Code, Control, GiveBack, Problem};
@@ -71,7 +71,7 @@ impl Host {
                     None => {
                         let told = told(None)?;
                         if !request.dry_run {
-                            remove_copy(service, engine, copy)?;
+                            remove_copy(service, engine, (copy, &self.clients_folders()))?;
                         }
                         removed.push(told);
                     }
@@ -112,8 +112,12 @@ impl Host {
 }
 
 /// Removes the file and what was placed beside it, and then what the store knows of it: an interruption leaves a copy whose
-/// file is gone, which the next call removes.
-fn remove_copy(service: &dyn GiveBack, engine: &Engine, copy: &Session) -> Result<(), Fault> {
+/// file is gone, which the next call removes. So do folders below the clients' own that hold nothing then, as one that was made for it.
+fn remove_copy(
+    service: &dyn GiveBack,
+    engine: &Engine,
+    (copy, folders): (&Session, &[PathBuf]),
+) -> Result<(), Fault> {
     let path = Path::new(&copy.key.path);
     let client = clients::local(runtime_of(&copy.format));
     if let Some(client) = client {
@@ -126,7 +130,10 @@ fn remove_copy(service: &dyn GiveBack, engine: &Engine, copy: &Session) -> Resul
         }
         Ok(()) | Err(_) => {}
     }
-    if let Some(folder) = path.parent().filter(|folder| folder.is_dir()) {
+    let is_clients = |folder: &&Path| folders.iter().any(|own| folder.starts_with(own) && *folder != own);
+    let emptied = |folder: &&Path| is_clients(folder) && std::fs::remove_dir(folder).is_ok();
+    let left = path.ancestors().skip(1).find(|folder| !emptied(folder));
+    if let Some(folder) = left.filter(|folder| folder.is_dir()) {
         SystemFiles.sync_directory(folder).map_err(|source| io_failed("sync", folder, &source))?;
     }
     Ok(engine.leave_copy(copy)?)

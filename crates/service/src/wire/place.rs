@@ -71,5 +71,6 @@ pub(crate) fn record_of(request: &v1::RecordPlacementRequest) -> Result<Placemen
         written,
         taken_in_by_client: request.taken_in_by_client,
         cwd: request.cwd.clone(),
+        placed_at: None,
     })
 }

@@ -19,17 +19,11 @@ use crate::output::session;
 use crate::output::size::{many, plural};
 use crate::output::style::{Style, tame};
 use crate::output::table::fit;
-use crate::output::time;
 use crate::pick::{self, Act, Asked, Ended, Listing, Piece, Row, Setup, Target};
 use crate::wiring::App;
 
 /// Rows of a list at most: more than a person looks through.
 const ROWS_MAX: u64 = 1_000;
-/// Columns of a time, and of a project's name.
-const WHEN_COLUMNS: usize = 8;
-const PROJECT_COLUMNS: usize = 14;
-/// Columns of a client's name.
-const CLIENT_COLUMNS: usize = 11;
 
 /// Runs the picker, and does what was chosen.
 pub(super) fn run(app: &App, args: &Search, request: SearchRequest) -> Result<Exit, CliError> {
@@ -158,9 +152,10 @@ impl Found<'_> {
     }
 
     fn session(&self, session: &Session) -> Row {
-        let place = self.place(session.last_at.as_deref(), &session.client, session.cwd.as_deref());
+        let project = session::project(session);
+        let place = pick::place_of(session.last_at.as_deref(), &session.client, &project, self.now).to_vec();
         let mut line: Vec<Piece> = foreign(session.foreign_machine.as_deref()).into_iter().collect();
-        line.push((Style::Plain, session::title(session)));
+        line.push((Style::Plain, format!("{}{}", session::mark(session), session::title(session))));
         let id = session::short(session);
         let reference = session.tip.clone();
         let opens = Some(session.path.clone());
@@ -170,7 +165,8 @@ impl Found<'_> {
     }
 
     fn hit(&self, hit: &SearchHit, ids: ShortIds) -> Row {
-        let place = self.place(hit.timestamp.as_deref(), &hit.client, hit.cwd.as_deref());
+        let project = session::project_of(hit.cwd.as_deref());
+        let place = pick::place_of(hit.timestamp.as_deref(), &hit.client, &project, self.now).to_vec();
         let mut line: Vec<Piece> = foreign(hit.foreign_machine.as_deref()).into_iter().collect();
         let who = who(hit.author.as_deref(), &hit.kind, &hit.role);
         line.push((Style::Faint, format!("{who}: ")));
@@ -186,18 +182,6 @@ impl Found<'_> {
             id: hit.ctx.as_deref().map_or_else(|| hit.entry.clone(), |ctx| ids.cut(ctx)),
         };
         Row { place, line, target, focus: Some(focus.trim_matches('…').trim().to_owned()) }
-    }
-
-    /// Returns when and where something was, in columns.
-    fn place(&self, at: Option<&str>, client: &str, cwd: Option<&str>) -> Vec<Piece> {
-        let when = at.map(|at| time::ago(time::of_text(at), self.now)).unwrap_or_default();
-        let client = fit(&tame(client), CLIENT_COLUMNS);
-        let project = fit(&session::project_of(cwd), PROJECT_COLUMNS);
-        vec![
-            (Style::Faint, format!("{when:WHEN_COLUMNS$}  ")),
-            (Style::Faint, format!("{client:CLIENT_COLUMNS$}  ")),
-            (Style::Branch, format!("{project:PROJECT_COLUMNS$}  ")),
-        ]
     }
 }
 

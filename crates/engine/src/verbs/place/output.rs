@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use stemmata_model::Note;
 use stemmata_runtimes::adapter::{Adapter, PlaceRequest, Placing, Shape};
 
+use super::mark::Mark;
 use crate::capture::lines::split_lines;
 use crate::temporary::TempFile;
 
@@ -15,6 +16,8 @@ const OUTPUT_BYTES: usize = 256 * 1024;
 pub(super) struct Output {
     pub(super) file: TempFile,
     shape: Shape,
+    /// What the first line says of how all of it was made, until it is written.
+    mark: Option<Mark>,
     pub(super) placing: Box<dyn Placing>,
     pub(super) hasher: blake3::Hasher,
     line: Vec<u8>,
@@ -31,10 +34,17 @@ pub(super) struct Output {
 }
 
 impl Output {
-    pub(super) fn new(file: TempFile, adapter: &dyn Adapter, request: &PlaceRequest) -> Self {
+    /// Begins. A document takes no mark.
+    pub(super) fn new(
+        file: TempFile,
+        adapter: &dyn Adapter,
+        (request, mark): (&PlaceRequest, Option<Mark>),
+    ) -> Self {
+        let shape = adapter.shape();
         Self {
             file,
-            shape: adapter.shape(),
+            shape,
+            mark: mark.filter(|_| shape != Shape::Document),
             placing: adapter.placing(request),
             hasher: blake3::Hasher::new(),
             line: Vec::new(),
@@ -87,6 +97,14 @@ impl Output {
     }
 
     fn emit(&mut self) -> io::Result<()> {
+        if !self.out.is_empty()
+            && let Some(mark) = self.mark.take()
+        {
+            let end = memchr::memchr(b'\n', &self.out).map_or(self.out.len(), |at| at + 1);
+            let rest = self.out.split_off(end);
+            mark.put(&mut self.out);
+            self.out.extend(rest);
+        }
         let added = self.out.get(self.counted..).unwrap_or_default();
         self.written += u64::try_from(added.len()).expect("a length fits 64 bits");
         let newlines = memchr::memchr_iter(b'\n', added).count();

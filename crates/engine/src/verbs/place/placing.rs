@@ -3,14 +3,16 @@
 //! Knows no store: the bytes may come from one on another machine.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 
-use stemmata_model::{CommitId, FormatId, MachineId, Note, SessionId};
+use stemmata_model::{CommitId, FormatId, MachineId, Note, SessionId, Timestamp};
 use stemmata_runtimes::adapter::{Adapter, ClientPlace, Finding, PlaceRequest, Severity, Validation};
 use stemmata_runtimes::clients;
 use stemmata_runtimes::translate::runtime_of;
+use stemmata_store::SessionKey;
 
+use super::mark::{ConversionOf, Mark};
 use super::output::Output;
 use super::record::{PlacementRecord, WrittenFile};
 use crate::capture::cursor::FileStamp;
@@ -36,6 +38,9 @@ pub struct PlacingWish {
     pub origin_cwd: Option<String>,
     /// The version of the client that will load it.
     pub client_version: Option<String>,
+    /// What it was converted from, so that an import that knows nothing of this placing recognizes it; none where nothing was
+    /// converted.
+    pub conversion_of: Option<ConversionOf>,
 }
 
 /// A session that is being written: takes the bytes of a context.
@@ -94,34 +99,54 @@ impl Placing {
         Self::begin_in(wish, (Some(scratch), &TempFiles::default()), ports)
     }
 
+    /// Begins a session that was placed before, in a file of a folder of ours, to be compared with what its client has.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn again(
+        wish: &PlacingWish,
+        (session, at): (SessionId, Timestamp),
+        (scratch, files): (&Path, &TempFiles),
+    ) -> Result<Self> {
+        let request = request(wish, session, at)?;
+        let adapter = Engine::adapter(&wish.format, FormatUse::Write)?;
+        let place = adapter.client_place(&request);
+        Self::written_to(wish, (adapter, request, place), (PathBuf::new(), scratch, files))
+    }
+
     fn begin_in(
         wish: &PlacingWish,
         (scratch, files): (Option<&Path>, &TempFiles),
         (ids, clock): (&dyn NewIds, &dyn Clock),
     ) -> Result<Self> {
         let adapter = Engine::adapter(&wish.format, FormatUse::Write)?;
-        let cwd = wish.cwd.to_str().ok_or_else(|| {
-            let reason = format!("{} is not text that a transcript can name", wish.cwd.display());
-            refused(Refusal::PlaceFolder, reason)
-        })?;
         let at = clock.now();
-        let request = PlaceRequest {
-            session: super::name::new_session(adapter, &wish.config_dir, ids, at)?,
-            cwd: cwd.to_owned(),
-            origin_cwd: wish.origin_cwd.clone(),
-            client_version: wish.client_version.clone().or_else(|| second_version(adapter, &wish.config_dir)),
-            at,
-            seed: blake3::derive_key("stemmata.place.v1", &wish.continues.to_bytes()),
-        };
+        let session = super::name::new_session(adapter, &wish.config_dir, ids, at)?;
+        let request = request(wish, session, at)?;
         let place = adapter.client_place(&request);
         let path = destination(&wish.config_dir, &place)?;
-        let folder = path.parent().unwrap_or(Path::new("/"));
+        let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
         if scratch.is_none() {
-            create_private_dirs(folder)?;
+            create_private_dirs(&folder)?;
         }
-        let folder = scratch.unwrap_or(folder);
+        Self::written_to(wish, (adapter, request, place), (path, scratch.unwrap_or(&folder), files))
+    }
+
+    fn written_to(
+        wish: &PlacingWish,
+        (adapter, request, place): (&dyn Adapter, PlaceRequest, ClientPlace),
+        (path, folder, files): (PathBuf, &Path, &TempFiles),
+    ) -> Result<Self> {
         let file = files.create(folder).map_err(EngineError::io("create a file in", folder))?;
-        let output = Output::new(file, adapter, &request);
+        let mark = wish.conversion_of.as_ref().map(|of| Mark {
+            of: of.clone(),
+            format: wish.format.clone(),
+            session: request.session.clone(),
+            cwd: request.cwd.clone(),
+            client_version: wish.client_version.clone(),
+            placed_at: request.at,
+        });
+        let output = Output::new(file, adapter, (&request, mark));
         Ok(Self { output, wish: wish.clone(), session: request.session, path, place })
     }
 
@@ -202,13 +227,33 @@ impl ReadyFile {
         Ok(placed)
     }
 
+    /// Returns what is to be remembered of it where capture reads it there, if that file begins with the same bytes.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn found_at(&self, key: &SessionKey, placed_at: Timestamp) -> Result<Option<PlacementRecord>> {
+        let path = Path::new(&key.path);
+        let file = File::open(path).map_err(EngineError::io("read", path))?;
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(file.take(self.placed.bytes)).map_err(EngineError::io("read", path))?;
+        if *hasher.finalize().as_bytes() != self.hash {
+            return Ok(None);
+        }
+        let record = self.record_at(&key.machine, key.path.clone());
+        Ok(Some(PlacementRecord { placed_at: Some(placed_at), written: Some(stamp(path)?), ..record }))
+    }
+
     fn record(&self, machine: &MachineId) -> Result<PlacementRecord> {
+        Ok(self.record_at(machine, self.read_from()?))
+    }
+
+    fn record_at(&self, machine: &MachineId, path: String) -> PlacementRecord {
         let Self { wish, placed, .. } = self;
-        Ok(PlacementRecord {
+        PlacementRecord {
             ctx: wish.continues,
             session: placed.session.clone(),
             machine: machine.clone(),
-            path: self.read_from()?,
+            path,
             format: wish.format.clone(),
             taken_bytes: self.taken.0,
             taken_lines: self.taken.1,
@@ -218,7 +263,8 @@ impl ReadyFile {
             written: None,
             taken_in_by_client: placed.import_command.is_some(),
             cwd: wish.cwd.to_string_lossy().into_owned(),
-        })
+            placed_at: None,
+        }
     }
 
     /// Returns where capture will read the session: its file, or where the client will keep what it takes in.
@@ -233,6 +279,22 @@ impl ReadyFile {
         let folder = folder.canonicalize().map_err(EngineError::io("read", folder))?;
         Ok(key_path(&folder.join(name)))
     }
+}
+
+fn request(wish: &PlacingWish, session: SessionId, at: Timestamp) -> Result<PlaceRequest> {
+    let adapter = Engine::adapter(&wish.format, FormatUse::Write)?;
+    let cwd = wish.cwd.to_str().ok_or_else(|| {
+        let reason = format!("{} is not text that a transcript can name", wish.cwd.display());
+        refused(Refusal::PlaceFolder, reason)
+    })?;
+    Ok(PlaceRequest {
+        session,
+        cwd: cwd.to_owned(),
+        origin_cwd: wish.origin_cwd.clone(),
+        client_version: wish.client_version.clone().or_else(|| second_version(adapter, &wish.config_dir)),
+        at,
+        seed: blake3::derive_key("stemmata.place.v1", &wish.continues.to_bytes()),
+    })
 }
 
 fn stamp(path: &Path) -> Result<WrittenFile> {

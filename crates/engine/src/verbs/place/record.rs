@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stemmata_model::{Commit, CommitId, FormatId, Granularity, MachineId, RulesHash, SessionId};
+use stemmata_model::{Commit, CommitId, FormatId, Granularity, MachineId, RulesHash, SessionId, Timestamp};
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, StoreError, Write};
 
@@ -41,6 +41,8 @@ pub struct PlacementRecord {
     pub taken_in_by_client: bool,
     /// The directory that the agent will work in.
     pub cwd: String,
+    /// When it was placed; absent: now.
+    pub placed_at: Option<Timestamp>,
 }
 
 /// What a system says of a file.
@@ -61,6 +63,7 @@ impl Engine {
     /// # Errors
     /// `CommitMissing`, `Io` for a file of this machine, store errors.
     pub fn record_placement(&self, record: &PlacementRecord) -> Result<()> {
+        let placed_at = record.placed_at.unwrap_or_else(|| self.clock.now());
         let Some(written) = record.written else {
             let placement = Placement {
                 machine: record.machine.clone(),
@@ -70,7 +73,7 @@ impl Engine {
                 taken_bytes: record.taken_bytes,
                 placed_bytes: record.placed_bytes,
                 keyed_hash: keyed(&self.store.identity()?.secret, record.hash),
-                placed_at: self.clock.now(),
+                placed_at,
             };
             self.commit_batch(vec![Write::Placement(Box::new(placement))])?;
             return Ok(());
@@ -81,7 +84,7 @@ impl Engine {
             return Ok(());
         }
         let commit = self.store.commit(record.ctx)?.ok_or(StoreError::CommitMissing(record.ctx))?;
-        let session = self.placed_session(key.clone(), record, &commit)?;
+        let session = self.placed_session(key.clone(), (record, placed_at), &commit)?;
         let path = Path::new(&record.path);
         // What a client keeps of it is read from its beginning, and goes on from here; so is what is on another machine.
         let is_read = !record.taken_in_by_client && record.machine == self.identity.machine && path.is_file();
@@ -129,7 +132,12 @@ impl Engine {
         })
     }
 
-    fn placed_session(&self, key: SessionKey, record: &PlacementRecord, commit: &Commit) -> Result<Session> {
+    fn placed_session(
+        &self,
+        key: SessionKey,
+        (record, placed_at): (&PlacementRecord, Timestamp),
+        commit: &Commit,
+    ) -> Result<Session> {
         let title = self.title_of(record.ctx)?;
         Ok(Session {
             key,
@@ -144,8 +152,8 @@ impl Engine {
             cwd: Some(record.cwd.clone()),
             git_branch: None,
             version: None,
-            started_at: Some(self.clock.now()),
-            last_at: Some(self.clock.now()),
+            started_at: Some(placed_at),
+            last_at: Some(placed_at),
             tip: Some(record.ctx),
             commits: commit.depth + 1,
             messages: record.messages,
