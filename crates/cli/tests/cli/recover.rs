@@ -464,3 +464,37 @@ fn a_session_whose_transcript_was_cut_means_all_that_was_read() {
     let told = stage.run(&["show", &id]).ok();
     assert!(!told.stderr.contains("was cut"), "{}", told.stderr);
 }
+
+/// Found by a check: of what is left of a first record no commit can be made, and the id of the session meant nothing then.
+#[test]
+fn a_session_whose_transcript_was_cut_within_its_first_record_means_all_that_was_read() {
+    for reader in ["handoff", "import", "resume"] {
+        let stage = Stage::new();
+        let text = stemmata_testkit::claude::ClaudeSession::new(5).turns(6).build().text();
+        let path = stage.home.write("home/.claude/projects/-p/s.jsonl", text.as_bytes());
+        let id = stage.import(&path)["session_id"].as_str().unwrap().to_owned();
+        let before = String::from_utf8(stage.run(&["show", &id]).ok().stdout).unwrap();
+        std::fs::write(&path, &text.as_bytes()[..60]).unwrap();
+        match reader {
+            "import" => drop(stage.run(&["import"])),
+            "resume" => drop(stage.run(&["resume", &id, "--print", "--here"]).ok()),
+            _ => drop(stage.run(&["handoff", &id]).ok()),
+        }
+        for args in [
+            &["export", &id][..],
+            &["tree", &id],
+            &["materialize", &id, "--out", "-"],
+            &["handoff", &id],
+            &["guard", &id],
+            &["current", &id],
+            &["resume", &id, "--print", "--here"],
+            &["fork", &id, "--print", "--here"],
+        ] {
+            stage.run(args).ok();
+        }
+        let shown = stage.run(&["show", &id]).ok().complains(&["s.jsonl was cut", "stemma recover"]);
+        assert_eq!(String::from_utf8(shown.stdout).unwrap(), before, "{reader}");
+        stage.run(&["recover", &id, "--replace"]).ok();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text, "{reader}");
+    }
+}

@@ -113,3 +113,49 @@ fn a_copy_whose_file_its_user_deleted_goes_from_the_store() {
     assert_eq!(stage.json(&["undo"])["removed"].as_array().unwrap().len(), 1);
     assert_eq!(stage.json(&["list", "--all"])["sessions"].as_array().unwrap().len(), 1);
 }
+
+/// On a machine that has the clients' folders, and not the store, copies are copies all the same: those of one client by the ids of
+/// their records, conversions by how they were made.
+#[test]
+fn copies_are_known_where_the_store_that_placed_them_is_not() {
+    let (stage, before) = told();
+    for command in PLACED {
+        place(&stage, command);
+    }
+    let state = stage.run(&["list"]).ok().stdout;
+    let placed = files(&stage);
+    fs::remove_dir_all(stage.home.stemmata_home()).unwrap();
+    stage.run(&["import"]).ok();
+    assert_eq!(
+        String::from_utf8(stage.run(&["list"]).ok().stdout).unwrap(),
+        String::from_utf8(state).unwrap()
+    );
+    assert_eq!(files(&stage), placed, "reading changes nothing");
+    let totals = stage.json(&["status"])["sessions"].clone();
+    assert_eq!((&totals["listed"], &totals["copies"]), (&1.into(), &4.into()), "{totals}");
+    stage.run(&["verify"]).ok();
+    // One that somebody went on with is a session, with what came behind the copy as its own.
+    let codex = placed.keys().find(|path| path.to_string_lossy().contains("rollout-")).unwrap();
+    let mut text = fs::read_to_string(codex).unwrap();
+    text.push_str(concat!(
+        r#"{"timestamp":"2026-11-30T10:00:00.000Z","type":"response_item","payload":{"type":"message","role":"user","#,
+        r#""content":[{"type":"input_text","text":"is the glaze dry?"}]}}"#,
+        "\n"
+    ));
+    fs::write(codex, &text).unwrap();
+    stage.run(&["import"]).ok();
+    let totals = stage.json(&["status"])["sessions"].clone();
+    assert_eq!((&totals["listed"], &totals["copies"]), (&2.into(), &3.into()), "{totals}");
+    let hits = stage.json(&["search", "kiln", "--literal"])["hits"].as_array().unwrap().clone();
+    assert!(hits.iter().all(|hit| hit["client"] == "claude-code"), "said once: {hits:?}");
+    // A file that is not what its mark says is a session like any other.
+    let first = text.find("\"stemmata\":{").unwrap();
+    let forged = text.replace("kiln is at 3", "kiln is at 9");
+    assert!(first < text.find('\n').unwrap() && forged != text);
+    fs::write(codex, forged).unwrap();
+    fs::remove_dir_all(stage.home.stemmata_home()).unwrap();
+    stage.run(&["import"]).ok();
+    let totals = stage.json(&["status"])["sessions"].clone();
+    assert_eq!(totals["listed"], 2, "{totals}");
+    assert!(before.len() < placed.len());
+}

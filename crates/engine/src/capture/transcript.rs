@@ -106,10 +106,8 @@ impl Engine {
     fn capture_once(&self, path: &Path, options: &CaptureOptions) -> Result<Captured> {
         let mut transcript = self.open_transcript(path)?;
         let prepared = self.prepare(&mut transcript, options);
-        if let Ok(new) = &prepared
-            && new.previous.is_none()
-        {
-            match self.recognize_placed(&new.key)? {
+        if let Ok(new) = &prepared {
+            match self.recognize_placed(new)? {
                 Recognized::Nothing => {}
                 Recognized::NotHere(ctx) if options.waits => {
                     return Err(StoreError::CommitMissing(ctx).into());

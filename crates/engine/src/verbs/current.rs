@@ -52,7 +52,10 @@ impl Engine {
                     Some(stored) => Ok((stored, Some(ImportFailure { path: path.to_owned(), error }))),
                     None => Err(error),
                 },
-                Ok(captured) => Ok((tip(&captured.session)?, None)),
+                Ok(captured) => {
+                    let stored = self.all_that_was_read(&captured.session)?;
+                    stored.map_or_else(|| tip(&captured.session), Ok).map(|stored| (stored, None))
+                }
             };
         }
         if session.key.machine == self.identity.machine
@@ -61,6 +64,15 @@ impl Engine {
             return Ok((open, None));
         }
         Ok((tip(session)?, None))
+    }
+
+    /// Returns what a transcript held before nothing was left of it.
+    fn all_that_was_read(&self, session: &Session) -> Result<Option<CommitId>> {
+        if session.tip.is_some() {
+            return Ok(session.tip);
+        }
+        let before = self.held_before(&session.key, session)?;
+        Ok(before.into_iter().max_by_key(|before| before.messages).and_then(|before| before.tip))
     }
 
     /// Returns the session of a working directory that was active last, of those that were recorded here: what came in a

@@ -2,7 +2,7 @@
 //!
 //! What needs a look into the log (the last number, who has a mark) is each backend's own.
 
-use stemmata_model::{EventSeq, Json, LedgerId, NewEvent, NewPayload, Timestamp};
+use stemmata_model::{Json, LedgerId, NewEvent, NewPayload, Timestamp};
 
 use super::{
     APPEND_KEYS_MAX, Append, BATCH_EVENTS_MAX, EVENT_AT_US_MAX, EVENT_BYTES_MAX, EventQuery, Keyed,
@@ -90,16 +90,6 @@ pub(crate) fn check_reach(states: &[SavedState], last: u64) -> Result<(), StoreE
 /// Holds the marks of a ledger to their bound, the new ones included.
 pub(crate) fn check_marks(count: usize) -> Result<(), StoreError> {
     at_most("marks of a ledger", count, MARKS_MAX)
-}
-
-/// Holds what a commit covers to what there is. A ledger without an event here is kept in another log: its numbers are not
-/// known here.
-pub(crate) fn check_covered(through: EventSeq, last: u64) -> Result<(), StoreError> {
-    if last == 0 || through.get() <= last {
-        return Ok(());
-    }
-    let what = "number of the last event that a commit covers";
-    Err(StoreError::Bound { what, value: through.get(), bound: last })
 }
 
 /// Refuses what was read before something was forgotten.

@@ -422,7 +422,8 @@ pub struct Coverage {
     pub commit: CommitId,
     /// The ledger.
     pub ledger: LedgerId,
-    /// The last event that the commit's chain holds.
+    /// The last event that the commit's chain holds, by its number in the log that was in use then: nothing says that the store's own
+    /// ledger of that id has it.
     pub through: EventSeq,
 }
 

@@ -3,9 +3,6 @@
 //! Who meets the file without the store that placed it makes the conversion again, and believes the mark only where that gives the
 //! same bytes: nobody can hide a session behind one.
 
-use std::io::Read as _;
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 use stemmata_model::{CommitId, FormatId, SessionId, Timestamp};
 
@@ -15,7 +12,7 @@ use crate::verbs::materialize::Stop;
 const VERSION: u32 = 1;
 
 /// Bytes of a file's first line that are read at most.
-const LINE_BYTES_MAX: u64 = 64 * 1024;
+pub(crate) const LINE_BYTES_MAX: u64 = 64 * 1024;
 
 /// What was placed: the arguments of [`prepare_placement`](crate::Engine::prepare_placement).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,14 +85,9 @@ impl Mark {
         line.splice(at..at, mark.bytes());
     }
 
-    /// Reads the mark of a transcript's first line; none where it has none.
-    pub(crate) fn of_file(path: &Path) -> Option<Self> {
-        if !path.is_file() {
-            return None;
-        }
-        let mut head = Vec::new();
-        std::fs::File::open(path).ok()?.take(LINE_BYTES_MAX).read_to_end(&mut head).ok()?;
-        let line = head.get(..memchr::memchr(b'\n', &head)?)?;
+    /// Reads the mark of a transcript's first line, which is within its first [`LINE_BYTES_MAX`] bytes; none where it has none.
+    pub(crate) fn of_head(head: &[u8]) -> Option<Self> {
+        let line = head.get(..memchr::memchr(b'\n', head)?)?;
         memchr::memmem::find(line, b"\"stemmata\":{")?;
         let Marked { stemmata: mark } = serde_json::from_slice(line).ok()?;
         let stop = match mark.stop.as_str() {

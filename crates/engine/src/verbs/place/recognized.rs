@@ -1,16 +1,18 @@
 //! Conversions that were placed by a store that is not here, recognized where they are imported: a copy that nobody went on with is
 //! no session on any machine.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use stemmata_model::CommitId;
+use stemmata_runtimes::adapter::Shape;
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{SessionKey, StoreError};
 
-use super::mark::Mark;
+use super::mark::{LINE_BYTES_MAX, Mark};
 use super::placing::{Placing, PlacingWish};
 use super::record::PlacementRecord;
+use crate::capture::reading::Prepared;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 
@@ -30,9 +32,14 @@ impl Engine {
     /// file is read by the next capture.
     ///
     /// # Errors
-    /// Those of a store that takes nothing.
-    pub(crate) fn recognize_placed(&self, key: &SessionKey) -> Result<Recognized> {
-        let Some(mark) = Mark::of_file(Path::new(&key.path)) else { return Ok(Recognized::Nothing) };
+    /// `Io`, and those of a store that takes nothing.
+    pub(crate) fn recognize_placed(&self, new: &Prepared<'_>) -> Result<Recognized> {
+        let (key, transcript) = (&new.key, &*new.transcript);
+        if new.previous.is_some() || new.adapter.shape() == Shape::Document || transcript.is_kept() {
+            return Ok(Recognized::Nothing);
+        }
+        let head = transcript.range(0, transcript.stamp().length.min(LINE_BYTES_MAX))?;
+        let Some(mark) = Mark::of_head(&head) else { return Ok(Recognized::Nothing) };
         let tombstones = [Tombstone::Transcript(key.clone()), Tombstone::Session(mark.session.clone())];
         if !self.store.tombstones(&tombstones)?.is_empty() {
             return Ok(Recognized::Nothing);

@@ -80,7 +80,7 @@ const REFERENCES: [(&str, &str, &str); 12] = [
         "coverage",
         "what a commit covers",
         "SELECT v.commit_row FROM coverage v LEFT JOIN commits c ON c.row = v.commit_row \
-         LEFT JOIN ledger l ON l.row = v.ledger WHERE c.row IS NULL OR l.row IS NULL OR (l.last > 0 AND v.through > l.last)",
+         LEFT JOIN ledger l ON l.row = v.ledger WHERE c.row IS NULL OR l.row IS NULL",
     ),
     (
         "event",

@@ -7,7 +7,7 @@ use stemmata_model::{Json, LedgerId, NewPayload, Timestamp, topics};
 
 use super::Transaction;
 use crate::error::StoreError;
-use crate::ledger::checks::{check_covered, check_epoch, check_key, check_marks, check_reach};
+use crate::ledger::checks::{check_epoch, check_key, check_marks, check_reach};
 use crate::ledger::{Appended, Coverage, Keyed, LedgerChange, SavedState, next_time, numbered};
 use crate::sqlite::failure::During;
 use crate::sqlite::ledger::rows::{EventRow, LINE, LedgerRow, PLAIN};
@@ -107,8 +107,7 @@ impl Transaction<'_> {
 
     pub(super) fn cover_ledger(&mut self, coverage: &Coverage) -> Result<(), StoreError> {
         let commit = self.need_commit(coverage.commit)?.row;
-        let LedgerRow { row: ledger, last, .. } = self.need_ledger(&coverage.ledger)?;
-        check_covered(coverage.through, last.cast_unsigned())?;
+        let ledger = self.need_ledger(&coverage.ledger)?.row;
         let through = coverage.through.get().cast_signed();
         self.execute_sealed(
             "INSERT INTO coverage (commit_row, ledger, through, seal) VALUES (?1, ?2, ?3, ?4) \
