@@ -371,7 +371,11 @@ impl Home {
     }
 
     fn scrubbing(&self, rules: &Rules) -> Scrubbing {
-        Scrubbing::new(rules.store.clone(), rules.trust.clone(), self.untrusted.clone())
+        let rest = (rules.trust.clone(), self.untrusted.clone());
+        match &rules.store {
+            Ok(store) => Scrubbing::new(store.clone(), rest.0, rest.1),
+            Err(error) => Scrubbing::unusable(error.clone(), rest),
+        }
     }
 
     /// Returns what opening found since the last call.

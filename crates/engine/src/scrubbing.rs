@@ -166,6 +166,11 @@ impl Scrubbing {
         Self { scrubber, store, trust, untrusted, projects: Mutex::default() }
     }
 
+    /// Makes rules of a file that cannot be read: they block all content as rules do that make no sense.
+    pub(crate) fn unusable(error: RuleFileError, (trust, untrusted): (ProjectTrust, UntrustedMet)) -> Self {
+        Self { scrubber: Err(error), ..Self::new(None, trust, untrusted) }
+    }
+
     /// Makes the shipped rules that were in force before.
     #[cfg(test)]
     pub(crate) fn of_earlier_rules() -> Self {

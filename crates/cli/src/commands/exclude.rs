@@ -92,8 +92,16 @@ fn told(app: &App, policy: &v1::Exclusions) -> String {
     text
 }
 
+/// Says what holds capture back now. A file that cannot be read holds everything back, and is no reason to answer nothing.
+pub(super) fn pauses_now(app: &App) -> Result<Vec<String>, CliError> {
+    Ok(match app.host()?.policy(None) {
+        Ok(policy) => pauses(app, &policy),
+        Err(problem) => vec![format!("nothing is captured: {}", problem.detail)],
+    })
+}
+
 /// Says of each pause what it holds back, and until when.
-pub(super) fn pauses(app: &App, policy: &v1::Exclusions) -> Vec<String> {
+fn pauses(app: &App, policy: &v1::Exclusions) -> Vec<String> {
     let line = |pause: &v1::Pause| {
         let below = pause.project.as_ref().map(|project| format!(" below {project}")).unwrap_or_default();
         let until = pause.until.as_deref().map(|until| app.moment(Some(until)));

@@ -72,7 +72,9 @@ fn with_own_hint(request: &v1::ForgetRequest, mut problem: Box<Problem>) -> Box<
     let reference = request.reference.as_deref().unwrap_or_default();
     if problem.is(Code::ReferenceNotFound) && reference.contains(['@', ':', '~']) {
         let what = "what is deleted is named itself: by the id of a session or a commit, or by a tag";
-        problem.hint = Some(format!("{what}; `stemma show {} --meta` names the commit", quoted(reference)));
+        // Of a range, the commit where it begins.
+        let point = reference.split("..").next().unwrap_or_default();
+        problem.hint = Some(format!("{what}; `stemma show {} --meta` names the commit", quoted(point)));
     }
     if problem.is(Code::Protected) {
         let project = request.project.as_ref().map(|project| format!("--project {}", quoted(project)));

@@ -104,7 +104,7 @@ fn facts(app: &App, found: &Inventory) -> Result<String, CliError> {
         "hooks",
         if hooks.is_empty() { "no client found on this machine".to_owned() } else { hooks.join("; ") },
     );
-    for pause in exclude::pauses(app, &app.host()?.policy(None)?) {
+    for pause in exclude::pauses_now(app)? {
         row("paused", pause);
     }
     for (position, one) in found.only_here_newest.iter().enumerate() {

@@ -28,14 +28,7 @@ pub(crate) fn run(app: &App) -> Result<Exit, CliError> {
         program: app.environment.lasting_program(),
     };
     let status = app.opened_host()?.status(&request)?;
-    app.answer(&status, || {
-        // A damaged file holds everything back: that is what the status is asked for.
-        let pauses = match app.host()?.policy(None) {
-            Ok(policy) => exclude::pauses(app, &policy),
-            Err(problem) => vec![format!("nothing is captured: {}", problem.detail)],
-        };
-        Ok(told(app, &status, &pauses))
-    })?;
+    app.answer(&status, || Ok(told(app, &status, &exclude::pauses_now(app)?)))?;
     if app.console.json {
         return Ok(Exit::Done);
     }

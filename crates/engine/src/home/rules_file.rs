@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use stemmata_model::quote::one_line_within;
+use stemmata_redact::RuleFileError;
 use stemmata_store::{read_bounded, write_file};
 
 use super::Home;
@@ -152,9 +153,10 @@ impl Home {
     /// Returns the rules that replace secrets in what a command prints in a directory, whether the store can be opened or not.
     ///
     /// # Errors
-    /// `Io` where they cannot be read.
+    /// `Rules`, and `Io` where the list of trusted ones cannot be read.
     pub fn stream_rules<'a>(&self, cwd: &'a Path) -> Result<StreamRules<'a>> {
         let Rules { store, trust } = self.rules()?;
+        let store = store?;
         Ok(StreamRules { store, cwd: Some(cwd), trust })
     }
 
@@ -162,7 +164,7 @@ impl Home {
     /// what cannot be scrubbed is not kept.
     pub fn scrubbed_title(&self, text: &str, cwd: &Path) -> Option<String> {
         let Rules { store, trust } = self.rules().ok()?;
-        let scrubber = scrubber_without_store(store, trust, Some(cwd)).ok()?;
+        let scrubber = scrubber_without_store(store.ok()?, trust, Some(cwd)).ok()?;
         // Cut afterwards: half a secret is not found.
         let text = scrubber.scrub_text(text).ok()?.text;
         Some(one_line_within(&text, TITLE_CHARS_MAX)).filter(|title| !title.is_empty())
@@ -172,7 +174,7 @@ impl Home {
     pub(super) fn rules(&self) -> Result<Rules> {
         let hashes = self.trusted_rules()?.into_iter().map(|known| known.hash).collect();
         let trust = ProjectTrust::Only { hashes, owner: self.options.machine.user_id };
-        Ok(Rules { store: load(self.dir())?, trust })
+        Ok(Rules { store: load(self.dir()), trust })
     }
 
     fn trusted_file(&self) -> PathBuf {
@@ -187,16 +189,26 @@ impl Home {
 /// Which rules for secrets count beside the shipped ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rules {
-    /// The store's own.
-    pub store: Option<StoreRules>,
+    /// The store's own. A file that cannot be read keeps nobody from what is stored: like rules that make no sense, it blocks what is
+    /// new.
+    pub store: Result<Option<StoreRules>, RuleFileError>,
     /// Which projects'.
     pub trust: ProjectTrust,
 }
 
 /// Reads the rules of a data directory; none where there is no such file.
-fn load(home: &Path) -> Result<Option<StoreRules>> {
+fn load(home: &Path) -> Result<Option<StoreRules>, RuleFileError> {
     let path = home.join("secrets.toml");
-    let bytes = read_bounded(&path, FILE_BYTES_MAX).map_err(EngineError::io("read", &path))?;
+    let unusable = |reason: String| {
+        let file = path.display().to_string();
+        RuleFileError { file, line: None, about: String::new(), reason }
+    };
+    // A pipe would keep its reader waiting without end.
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(unusable("it is no regular file".to_owned()));
+    }
+    let bytes = read_bounded(&path, FILE_BYTES_MAX);
+    let bytes = bytes.map_err(|error| unusable(format!("it cannot be read: {error}")))?;
     // What is no text is no TOML either, and its reader says so.
     let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     Ok(text.map(|text| StoreRules { name: path.display().to_string(), text }))

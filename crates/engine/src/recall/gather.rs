@@ -26,6 +26,9 @@ use crate::search::{
 };
 use crate::verbs::at::one_line;
 
+/// Characters of a hash that tell an entry from the others of its session.
+const SHORT_CHARS: usize = 8;
+
 /// Sessions of a cluster that are searched, the newest.
 const CLUSTER_SESSIONS_MAX: usize = 10_000;
 /// Hits that are candidates.
@@ -378,7 +381,7 @@ fn provenance(proof: &Evidence, is_event: bool, transcripts: &Transcripts) -> Pr
         ctx: transcript.and_then(|transcript| transcript.tip),
         entry: transcript.map(|_| proof.source.clone()),
         short_ctx: None,
-        short_entry: transcript.and_then(|_| short_uuid(&proof.source)),
+        short_entry: transcript.and_then(|_| short_id(&proof.source)),
         event: match transcript {
             Some(_) => None,
             None => EventSeq::new(proof.ordinal),
@@ -391,11 +394,16 @@ fn provenance(proof: &Evidence, is_event: bool, transcripts: &Transcripts) -> Pr
     }
 }
 
-/// Returns the beginning of a UUID that tells it from the others of a session. Other ids of clients begin alike.
-fn short_uuid(id: &str) -> Option<String> {
+/// Returns the beginning of an entry's id that tells it from the others of a session: of a UUID, and of an id that is a hash behind a
+/// word, as `line-848a3c7c…`. Other ids of clients begin alike.
+fn short_id(id: &str) -> Option<String> {
+    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let (head, rest) = id.split_once('-')?;
-    let is_uuid = rest.len() == 27 && head.len() == 8 && head.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_uuid.then(|| head.to_owned())
+    if rest.len() == 27 && head.len() == SHORT_CHARS && is_hex(head) {
+        return Some(head.to_owned());
+    }
+    let hash = rest.get(..SHORT_CHARS).filter(|_| rest.len() >= 2 * SHORT_CHARS && is_hex(rest))?;
+    Some(format!("{head}-{hash}"))
 }
 
 /// Returns a hit as a candidate.

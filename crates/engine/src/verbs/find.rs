@@ -336,6 +336,16 @@ impl Engine {
 
     /// Returns the ids of the sessions that a text is the id of, else a part of, a few more than are listed.
     fn ids_of_sessions(&self, text: &str) -> Result<Vec<SessionId>> {
+        let ids = self.ids_like(text)?;
+        // Hex is the same in capitals.
+        let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+        if ids.is_empty() && is_hex && text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            return self.ids_like(&text.to_ascii_lowercase());
+        }
+        Ok(ids)
+    }
+
+    fn ids_like(&self, text: &str) -> Result<Vec<SessionId>> {
         if text.is_empty() {
             return Ok(Vec::new());
         }

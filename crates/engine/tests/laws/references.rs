@@ -84,6 +84,7 @@ fn ids_that_begin_with_a_time_are_told_apart_by_their_ends() {
     assert_eq!(short("01a1ffcb-463a-71a1-85f3-af77f3186b8b"), "6b8b");
     assert_eq!(short("01a1ffcb-5a2f-7313-bf5c-f048660887da"), "87da");
     assert_eq!(short("4a364c97-9dde"), "4a36");
+    assert_eq!(engine.find("4A36").expect("hex in capitals"), engine.find("4a36").expect("found"));
     let ambiguous = engine.find("01a1ffcb").expect_err("two begin so");
     assert_eq!(ambiguous.to_string(), "`01a1ffcb` is ambiguous (2 matches)");
     let EngineError::Ambiguous { candidates, .. } = ambiguous else { panic!("not ambiguous") };

@@ -259,6 +259,7 @@ fn what_repeats_a_replaced_decision_is_marked() {
         decision("2", "Use Jina for web search", Some("3")),
         decision("3", "Use Exa for web search", None),
         decision("4", "Use it", Some("3")),
+        decision("5", "Use Redis for the heron store", Some("3")),
     ];
     let said = |source: &str, kind, full: &str| Candidate {
         speaker: None,
@@ -282,6 +283,7 @@ fn what_repeats_a_replaced_decision_is_marked() {
         said("3", CandidateKind::Hit, "Use Exa for web search"),
         said("8", CandidateKind::Hit, "Use it well"),
         said("2", CandidateKind::Decision, "Use Jina for web search"),
+        said("10", CandidateKind::Hit, "Use Redis for the heron store. Use Jina for web search."),
     ];
     candidates[3].window = vec![Beside {
         place: "s/2".to_owned(),
@@ -293,6 +295,7 @@ fn what_repeats_a_replaced_decision_is_marked() {
     let told: Vec<(&str, Standing)> =
         candidates.iter().map(|one| (one.full.as_str(), one.standing)).collect();
     let longer = "[superseded: Use Jina for web search] They said: Use Jina for web search. And more.";
+    let both = "[superseded: Use Jina for web search; Use Redis for the heron store] Use Redis for the heron store. Use Jina for web search.";
     let wanted = [
         ("[superseded] Use Jina for web search", Standing::Superseded),
         ("[superseded] Use Jina\n[superseded] for web search\n\n[superseded] - always", Standing::Superseded),
@@ -300,6 +303,7 @@ fn what_repeats_a_replaced_decision_is_marked() {
         ("Use Exa for web search", Standing::Open),
         ("Use it well", Standing::Open),
         ("Use Jina for web search", Standing::Open),
+        (both, Standing::Open),
     ];
     assert_eq!(told, wanted);
 }

@@ -20,15 +20,22 @@ impl<'m> Replaced<'m> {
         Self(replaced.map(|one| (one.text.to_lowercase(), one)).collect())
     }
 
-    /// Returns the mark for a text that says such a decision, and whether the text says nothing else. `is_its_own` tells whether the
+    /// Returns the mark for a text that says such decisions, and whether the text says nothing else. `is_its_own` tells whether the
     /// text is the event of the decision, which may word it in another way.
     pub(crate) fn mark(&self, said: &str, is_its_own: impl Fn(&Decision) -> bool) -> Option<(String, bool)> {
         let said = said.trim().to_lowercase();
         let repeats = |text: &str| text.chars().count() >= REPEATED_CHARS_MIN && said.contains(text);
-        let (text, one) =
-            self.0.iter().find(|(text, one)| said == *text || repeats(text) || is_its_own(one))?;
-        let is_all = said == *text || !repeats(text);
-        let quoted = if is_all { String::new() } else { format!(": {}", cut(&one.text, QUOTED_CHARS_MAX)) };
-        Some((format!("[superseded{quoted}]"), is_all))
+        let is_one =
+            |(text, one): &&(String, &Decision)| said == *text || (!repeats(text) && is_its_own(one));
+        if self.0.iter().any(|one| is_one(&one)) {
+            return Some(("[superseded]".to_owned(), true));
+        }
+        let said: Vec<_> = self.0.iter().filter(|(text, _)| repeats(text)).collect();
+        // A decision within the words of another one is not said apart.
+        let is_within = |text: &str| said.iter().any(|(other, _)| other != text && other.contains(text));
+        let quoted = said.iter().filter(|(text, _)| !is_within(text));
+        let quoted: Vec<String> =
+            quoted.map(|(_, one)| cut(&one.text, QUOTED_CHARS_MAX).to_string()).collect();
+        (!quoted.is_empty()).then(|| (format!("[superseded: {}]", quoted.join("; ")), false))
     }
 }
