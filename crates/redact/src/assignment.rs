@@ -5,6 +5,7 @@
 pub(crate) mod pairs;
 
 use crate::bounds::ends_with_colour;
+use crate::quotes::closes_string;
 use crate::rules::{Name, Rules, ValueTest};
 use crate::said::{Bare, SAID_BYTES_MAX, Sign, quoted_text};
 use crate::value::Values;
@@ -86,6 +87,10 @@ impl Assignments<'_> {
             return None;
         }
         let at = sign(text, whole, certainty)?;
+        let is_closing = || closes_string(text, at + blanks(text, at, certainty));
+        if certainty == Certainty::Exact && self.rules.edition.looks_beside() && is_closing() {
+            return None;
+        }
         // Nearly anything counts behind such a name: what it is, a view says.
         if certainty == Certainty::Possible && name.spec.said && may_be_said(text, at, whole, name) {
             return Some((whole.end, at));

@@ -10,6 +10,7 @@ mod table;
 use self::lines::{Begin, Lead, Line, Raw, begin_of_value, lines_behind};
 use crate::assignment::pairs::may_be_paired;
 use crate::assignment::{Assignments, Hit, Whole, has_escape, is_bare_word};
+use crate::quotes::closes_string;
 use crate::rules::{Name, ValueTest};
 use crate::said::{Bare, Sign, after_opening_quote, begins_line, names_itself, quoted_text};
 use crate::value::Values;
@@ -190,7 +191,9 @@ impl<'r> Assignments<'r> {
     fn behind_sign(self, Signed { of, form, at, is_usual }: Signed<'_>, found: &mut Vec<(usize, usize)>) {
         let rest = of.rest(at);
         let lead = Lead::of(rest);
-        if lead.len == rest.len() {
+        if closes_string(of.text, at + lines::marks(rest, b"")) {
+            // The name's string ends: nothing is assigned.
+        } else if lead.len == rest.len() {
             let form = if lead.has_quotes { Form::Told } else { form };
             self.on_next_line(of, (at, form), found);
         } else if of.is_plural {
@@ -333,7 +336,7 @@ impl<'r> Assignments<'r> {
         };
         let blank = of.rest(of.whole.end).iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
         let at = of.whole.end + blank;
-        if blank == 0 || !before.ends_with(b" ") {
+        if blank == 0 || !before.ends_with(b" ") || closes_string(of.text, at) {
             return None;
         }
         if let Some(place) = quoted_text(of.text, at) {

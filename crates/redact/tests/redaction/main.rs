@@ -12,6 +12,7 @@ mod laws;
 mod lines;
 mod own_rules;
 mod private_keys;
+mod prompts;
 mod reasoning;
 mod signs;
 mod support;
