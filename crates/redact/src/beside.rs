@@ -427,6 +427,8 @@ fn tag_end(of: Named<'_>) -> Option<usize> {
         return None;
     }
     let (from, len) = (memchr::memrchr(b'<', before)?, memchr::memchr2(b'>', b'<', of.rest(of.whole.end))?);
-    let rest = of.rest(of.whole.end + len);
-    (rest.starts_with(b">") && begins_line(before.get(..from)?)).then_some(of.whole.end + len + 1)
+    let (rest, before) = (of.rest(of.whole.end + len), before.get(..from)?);
+    // Behind a letter stand the arguments of a type, also where the line's number looks like one word with it.
+    let is_tag = rest.starts_with(b">") && !before.last().is_some_and(u8::is_ascii_alphabetic);
+    (is_tag && begins_line(before)).then_some(of.whole.end + len + 1)
 }

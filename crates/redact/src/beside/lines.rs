@@ -8,6 +8,8 @@ use crate::assignment::Whole;
 const LINE_BYTES_MAX: usize = 2048;
 /// Bytes of a raw text behind a name in which something must look like the beginning of a value.
 const RAW_BYTES_MAX: usize = 96;
+/// Commands that set, as they may end in a raw text what stands before a name.
+const SETTERS: [&[u8]; 6] = [b"set", b"setenv", b"setx", b"ENV", b"SET", b"config"];
 /// Longest word that is looked at for digits.
 const WORD_BYTES_MAX: usize = 256;
 /// Marks of emphasis and quotes around a word of a text.
@@ -218,6 +220,7 @@ impl Raw<'_> {
                 // A cell that ends its line has one before it, and the backslash of an option moves its value.
                 begins_cell(before)
                     || name.starts_with(b"--")
+                    || has_number(name)
                     || [&b"  "[..], b"? "].iter().any(|end| before.ends_with(end))
                     || sign_follows(rest)
             }
@@ -285,6 +288,11 @@ fn may_be_drawn(rest: &[u8]) -> bool {
         || words.any(|word| word.len() >= 12 && word.iter().filter(|byte| byte.is_ascii_digit()).count() > 1)
 }
 
+/// `yml-13-password`: what `grep` writes before a line looks like a part of the name, and the next line has it too.
+fn has_number(name: &[u8]) -> bool {
+    name.windows(2).any(|pair| matches!(pair, [digit, b'-'] if digit.is_ascii_digit()))
+}
+
 /// Tells whether the next line of a raw text begins with a sign.
 fn sign_follows(rest: &[u8]) -> bool {
     let skipped = |byte: &&u8| byte.is_ascii_whitespace() || b"\\nrt".contains(byte);
@@ -316,7 +324,9 @@ fn begins_cell(before: &[u8]) -> bool {
     // The letter of an escape was taken for a part of the name.
     matches!(
         before.last(),
-        None | Some(b'|' | b',' | b';' | b':' | b'>' | b'$' | b'#' | b'\t' | b'\n' | b'\\' | b'm' | 0x80..)
+        None | Some(
+            b'|' | b',' | b';' | b':' | b'>' | b'+' | b'$' | b'#' | b'\t' | b'\n' | b'\\' | b'm' | 0x80..
+        )
     )
 }
 
@@ -325,6 +335,8 @@ fn sets(before: &[u8]) -> bool {
     let window = before.get(before.len().saturating_sub(RAW_BYTES_MAX)..).unwrap_or_default();
     let words = window.rsplit(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let path = usize::from(window.ends_with(b"."));
-    let setter = words.skip(path).find(|word| !word.starts_with(b"-")).unwrap_or_default();
-    [&b"set"[..], b"setenv", b"setx", b"ENV", b"SET", b"config"].iter().any(|known| setter.ends_with(known))
+    let is_setter = |word: &[u8]| SETTERS.iter().any(|known| word.ends_with(known));
+    // A diff may have removed the line.
+    let setter = words.skip(path).find(|word| !word.starts_with(b"-") || is_setter(word));
+    setter.is_some_and(is_setter)
 }

@@ -375,7 +375,7 @@ proptest! {
     fn a_stream_says_what_the_text_becomes_whole(
         forms in prop::collection::vec((prop::sample::select(BESIDE), 0..5_u64), 1..4),
         between in prop::collection::vec("[a-z]{0,8}( [a-z]{1,8}){0,3}", 4),
-        prefix in prop::sample::select(vec!["", "web_1  | ", "app.cfg:12:", "\u{1b}[36m"]),
+        prefix in prop::sample::select(vec!["", "web_1  | ", "app.cfg:12:", "\u{1b}[36m", "+", "-", "   12→", "app-1.cfg-12-"]),
     ) {
         let mut lines = Vec::new();
         for ((_, template), seed) in &forms {
@@ -394,6 +394,9 @@ proptest! {
         forms in prop::collection::vec(
             prop_oneof![
                 3 => (prop::sample::select(BESIDE), 0..5_u64).prop_map(|((_, form), seed)| plant(form, seed).text()),
+                2 => (prop::sample::select(BESIDE), prop::sample::select(vec!["+", "-", "  7→"])).prop_map(|((_, form), prefix)| {
+                    plant(form, 1).text().lines().map(|line| format!("{prefix}{line}")).collect::<Vec<_>>().join("\n")
+                }),
                 2 => prop::sample::select(BESIDE_STAYS).prop_map(str::to_owned),
                 1 => "[a-z:=|-]{0,9}( {1,3}[a-zA-Z0-9:=]{1,9}){0,3}",
             ],

@@ -11,6 +11,7 @@ mod fixtures;
 mod laws;
 mod lines;
 mod own_rules;
+mod prefixes;
 mod private_keys;
 mod prompts;
 mod reasoning;
