@@ -27,7 +27,7 @@ pub(crate) fn closes_string(text: &[u8], at: usize) -> bool {
             && !(quote == b'\'' && is_apostrophe(before, after.get(1)))
     };
     let quotes = || memchr::memchr_iter(quote, line).filter(counts);
-    quotes().count() % 2 == 1 || quotes().last().is_some_and(|quote_at| opens(line, quote_at))
+    quotes().count() % 2 == 1 || quotes().next_back().is_some_and(|quote_at| opens(line, quote_at))
 }
 
 /// Tells whether a quote can only be one that opens a string: a bracket or a sign stands before it, a letter behind it.

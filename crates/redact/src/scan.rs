@@ -7,7 +7,6 @@ use std::sync::OnceLock;
 
 use regex::bytes::{Match, Regex};
 
-use self::beside::Prefix;
 use crate::assignment::{Assignments, Certainty, Hit};
 use crate::beside::Beside;
 use crate::escape::{self, View};
@@ -108,10 +107,7 @@ impl Scanner {
                 Target::Rule(index) => {
                     self.rules.list.get(index).is_some_and(|rule| self.is_suspect_at(rule, raw, hit))
                 }
-                Target::Name(index) => {
-                    self.assigned(raw, hit, index, Certainty::Possible).is_some()
-                        || (self.looks_beside() && self.may_stand_beside(raw, hit, index))
-                }
+                Target::Name(index) => self.may_have_value(raw, hit, index),
                 Target::Word => self.rules.entropy.is_possible(raw, (start, end), &self.rules.placeholders),
             }
         })
@@ -211,13 +207,11 @@ impl Scanner {
                         (self.rules.list.len() + index, self.assigned(text, hit, index, Certainty::Exact));
                     // What looks like a value may be a mark of YAML, and the value behind it.
                     let is_mark = |(start, _)| matches!(text.get(start), Some(b'&' | b'!' | b'#'));
-                    if place.is_none_or(is_mark) && self.looks_beside() {
-                        let prefix = Prefix::of(text, hit);
-                        prefixed.extend((prefix != Prefix::None).then_some((hit, index)));
-                        // Without its prefix it is asked again, and then its name is whole.
-                        if prefix != Prefix::InName {
-                            self.stands_beside(text, (hit, index), &mut beside, &mut spans);
-                        }
+                    if place.is_none_or(is_mark)
+                        && self.looks_beside()
+                        && self.is_asked_here(text, (hit, index), &mut prefixed)
+                    {
+                        self.stands_beside(text, (hit, index), &mut beside, &mut spans);
                     }
                     (order, place)
                 }

@@ -15,7 +15,7 @@ const LINE_BYTES_MAX: usize = 2048;
 
 /// What stands before the line of a name that its text does not say: a diff's mark, a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Prefix {
+enum Prefix {
     None,
     Apart,
     /// `-password`, `a.yml-13-password`: it looks like a part of the name.
@@ -23,7 +23,7 @@ pub(super) enum Prefix {
 }
 
 impl Prefix {
-    pub(super) fn of(text: &[u8], hit: Hit) -> Prefix {
+    fn of(text: &[u8], hit: Hit) -> Prefix {
         let from = hit.start.saturating_sub(LINE_BYTES_MAX);
         let start = match memchr::memrchr(b'\n', text.get(from..hit.start).unwrap_or_default()) {
             Some(at) => from + at + 1,
@@ -42,6 +42,21 @@ impl Prefix {
 impl Scanner {
     pub(crate) fn looks_beside(&self) -> bool {
         self.rules.edition.looks_beside()
+    }
+
+    /// Tells whether a name is asked for its value where it stands, and notes those that are asked without the prefix of their line.
+    pub(super) fn is_asked_here(
+        &self,
+        text: &[u8],
+        (hit, index): (Hit, usize),
+        prefixed: &mut Vec<(Hit, usize)>,
+    ) -> bool {
+        let prefix = Prefix::of(text, hit);
+        if prefix != Prefix::None && self.may_have_value(text, hit, index) {
+            prefixed.push((hit, index));
+        }
+        // Without its prefix the name is whole.
+        prefix != Prefix::InName
     }
 
     /// Collects what names have behind and beside them in their text without prefixes. What other rules find they find with any.
@@ -81,8 +96,12 @@ impl Scanner {
         spans.extend(places.map(|(start, end)| whole_characters(text, Span { start, end, order })));
     }
 
-    pub(super) fn may_stand_beside(&self, raw: &[u8], hit: Hit, index: usize) -> bool {
-        self.rules.names.get(index).is_some_and(|name| self.assignments().may_stand_beside(raw, hit, name))
+    /// Tells whether a name in a raw text may have a value. Errs on the side of yes.
+    pub(super) fn may_have_value(&self, raw: &[u8], hit: Hit, index: usize) -> bool {
+        let may_stand_beside =
+            |name| self.looks_beside() && self.assignments().may_stand_beside(raw, hit, name);
+        self.assigned(raw, hit, index, Certainty::Possible).is_some()
+            || self.rules.names.get(index).is_some_and(may_stand_beside)
     }
 
     /// Tells whether lines that follow may hold the value of a name in this one, or the rest of what a rule knows.
