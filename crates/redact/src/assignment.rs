@@ -2,9 +2,11 @@
 //! Reads `NAME=value`, `"name": "value"`, `--name value`, `<name>value<` and their escaped spellings, and nothing
 //! that computes its value.
 
+mod lead;
 pub(crate) mod pairs;
 
 use crate::bounds::ends_with_colour;
+use crate::quotes::closes_string;
 use crate::rules::{Name, Rules, ValueTest};
 use crate::said::{Bare, SAID_BYTES_MAX, Sign, quoted_text};
 use crate::value::Values;
@@ -86,6 +88,15 @@ impl Assignments<'_> {
             return None;
         }
         let at = sign(text, whole, certainty)?;
+        let start = at + blanks(text, at, certainty);
+        let is_new = self.rules.edition.looks_beside();
+        if is_new
+            && certainty == Certainty::Exact
+            && (closes_string(text, start) || lead::is_tag(text, start))
+        {
+            return None;
+        }
+        let at = if is_new { at + lead::some_len(text, at) } else { at };
         // Nearly anything counts behind such a name: what it is, a view says.
         if certainty == Certainty::Possible && name.spec.said && may_be_said(text, at, whole, name) {
             return Some((whole.end, at));

@@ -3,13 +3,16 @@
 //!
 //! Which names count is `assignment`; what a value behind a sign may be is `said`.
 
+mod element;
 mod lines;
 mod sentence;
 mod table;
 
-use self::lines::{Begin, Lead, Line, Raw, begin_of_value, lines_behind};
+use self::element::Element;
+use self::lines::{Begin, Lead, Line, Mark, Raw, begin_of_value, lines_behind};
 use crate::assignment::pairs::may_be_paired;
 use crate::assignment::{Assignments, Hit, Whole, has_escape, is_bare_word};
+use crate::quotes::closes_string;
 use crate::rules::{Name, ValueTest};
 use crate::said::{Bare, Sign, after_opening_quote, begins_line, names_itself, quoted_text};
 use crate::value::Values;
@@ -106,6 +109,9 @@ impl<'r> Assignments<'r> {
     /// Finds the values that stand beside the name around `hit`, where nothing is assigned to it.
     pub(crate) fn beside<'a>(self, text: &'a [u8], hit: Hit, name: &'a Name, beside: &mut Beside<'a>) {
         let Some(of) = self.named(text, hit, name) else { return };
+        if let Some(element) = Element::of(of).filter(|_| !of.is_plural) {
+            return self.in_element(of, element, beside);
+        }
         if let Some(signed) = Signed::of(of) {
             return self.behind_sign(signed, &mut beside.found);
         }
@@ -137,6 +143,7 @@ impl<'r> Assignments<'r> {
         Signed::of(of).map_or_else(waits, |signed| !signed.is_usual || ends(signed.of, signed.at))
             || !of.is_plural
                 && (flag_end(of).is_some()
+                    || Element::of(of).is_some_and(|element| element.is_last(of))
                     || may_be_paired(text, of.whole)
                     || table::heads_table(of)
                     || sentence::value_start(of).is_some_and(|told| ends(of, told.at)))
@@ -190,7 +197,9 @@ impl<'r> Assignments<'r> {
     fn behind_sign(self, Signed { of, form, at, is_usual }: Signed<'_>, found: &mut Vec<(usize, usize)>) {
         let rest = of.rest(at);
         let lead = Lead::of(rest);
-        if lead.len == rest.len() {
+        if closes_string(of.text, at + lines::marks(rest, b"")) {
+            // The name's string ends: nothing is assigned.
+        } else if lead.len == rest.len() {
             let form = if lead.has_quotes { Form::Told } else { form };
             self.on_next_line(of, (at, form), found);
         } else if of.is_plural {
@@ -200,13 +209,14 @@ impl<'r> Assignments<'r> {
         } else if of.rest(of.whole.end).get(..at - of.whole.end).is_some_and(|sign| sign.contains(&b'*')) {
             // `**Password:** hunter2`
             found.extend(self.told(of, at));
-        } else if lead.has_mark
+        } else if lead.mark != Mark::None
             || (!is_usual && (form != Form::Told || memchr::memmem::find(rest, b"</").is_some()))
         {
             let begin = Begin { at: at + lead.len, is_deeper: true };
             // The string around it may end in the line, too.
             let len = of.quote.and_then(|quote| lines::end_of_string(rest.get(lead.len..)?, quote));
             let end = len.map_or(of.line.end, |len| begin.at + len);
+            let form = if lead.mark == Mark::OwnTag { Form::Told } else { form };
             found.extend(self.alone(of, (begin, end), form));
         }
     }
@@ -326,18 +336,23 @@ impl<'r> Assignments<'r> {
         })?;
         // `grep` puts a file and a line right before it.
         let setter = setter.rsplit(|byte| matches!(byte, b':' | b'"' | b'\'' | b'`' | b';' | b'(')).next()?;
+        let is_macro = setter == b"#define";
         let is_sure = match setter {
             b"set" | b"SET" => options > 0,
-            b"setenv" | b"setx" | b"ENV" | b"config" => true,
+            b"setenv" | b"setx" | b"ENV" | b"config" | b"#define" => true,
             _ => return None,
         };
         let blank = of.rest(of.whole.end).iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
         let at = of.whole.end + blank;
-        if blank == 0 || !before.ends_with(b" ") {
+        if blank == 0 || !before.ends_with(b" ") || closes_string(of.text, at) {
             return None;
         }
         if let Some(place) = quoted_text(of.text, at) {
             return self.counts(of, place, Values::is_said);
+        }
+        // Without quotes a macro is code.
+        if is_macro {
+            return None;
         }
         let len =
             of.rest(at).iter().position(|byte| byte.is_ascii_whitespace() || b";&|)\"'`".contains(byte));
@@ -424,6 +439,8 @@ fn tag_end(of: Named<'_>) -> Option<usize> {
         return None;
     }
     let (from, len) = (memchr::memrchr(b'<', before)?, memchr::memchr2(b'>', b'<', of.rest(of.whole.end))?);
-    let rest = of.rest(of.whole.end + len);
-    (rest.starts_with(b">") && begins_line(before.get(..from)?)).then_some(of.whole.end + len + 1)
+    let (rest, before) = (of.rest(of.whole.end + len), before.get(..from)?);
+    // Behind a letter stand the arguments of a type, also where the line's number looks like one word with it.
+    let is_tag = rest.starts_with(b">") && !before.last().is_some_and(u8::is_ascii_alphabetic);
+    (is_tag && begins_line(before)).then_some(of.whole.end + len + 1)
 }

@@ -1,6 +1,8 @@
 //! Text with its escapes resolved, and the way back: which bytes of the source a stretch of it came from.
 //! Not a validator: what is no escape stays as it is, so that torn and foreign text can be looked at too.
 
+pub(crate) mod prefix;
+
 const ESC: u8 = 0x1b;
 /// Longest control sequence that is taken for one: two colours of three numbers each have 38 bytes.
 const CONTROL_BYTES_MAX: usize = 48;

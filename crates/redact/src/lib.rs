@@ -27,6 +27,7 @@ mod keywords;
 mod lines;
 mod pem;
 mod pieces;
+mod quotes;
 mod rules;
 mod said;
 mod scan;

@@ -1,6 +1,8 @@
 //! Finds secrets in one text: keywords first, then the rules they lead to, in each unescaped view of the text.
 //! Knows nothing of lines, fields or replacement.
 
+mod beside;
+
 use std::sync::OnceLock;
 
 use regex::bytes::{Match, Regex};
@@ -11,7 +13,6 @@ use crate::escape::{self, View};
 use crate::keywords::{Keywords, Target};
 use crate::pem;
 use crate::rules::{Engine, Method, Origin, Rule, RuleFailure, Rules};
-use crate::said::begins_line;
 use crate::url;
 use crate::value::{Values, digits, distinct};
 
@@ -94,10 +95,6 @@ impl Scanner {
             || (is_coloured && self.is_suspect_as_it_is(&escape::raw_without_colours(raw), &mut false))
     }
 
-    pub(crate) fn looks_beside(&self) -> bool {
-        self.rules.edition.looks_beside()
-    }
-
     fn is_suspect_as_it_is(&self, raw: &[u8], is_coloured: &mut bool) -> bool {
         self.keywords.any(raw, |start, end, target| {
             let hit = Hit { start, end };
@@ -110,10 +107,7 @@ impl Scanner {
                 Target::Rule(index) => {
                     self.rules.list.get(index).is_some_and(|rule| self.is_suspect_at(rule, raw, hit))
                 }
-                Target::Name(index) => {
-                    self.assigned(raw, hit, index, Certainty::Possible).is_some()
-                        || (self.looks_beside() && self.may_stand_beside(raw, hit, index))
-                }
+                Target::Name(index) => self.may_have_value(raw, hit, index),
                 Target::Word => self.rules.entropy.is_possible(raw, (start, end), &self.rules.placeholders),
             }
         })
@@ -150,7 +144,7 @@ impl Scanner {
         }
     }
 
-    /// Collects the findings of a text as it is, and as a terminal shows it.
+    /// Collects the findings of a text as it is, and as a terminal shows it, and of its lines without what stands before each.
     fn collect_shown(&self, text: &[u8], effort: &mut Effort, found: &mut Vec<Span>) {
         let first = found.len();
         self.collect_plain(text, effort, found);
@@ -166,6 +160,8 @@ impl Scanner {
     }
 
     fn collect_plain(&self, text: &[u8], effort: &mut Effort, found: &mut Vec<Span>) {
+        // Names in lines with a prefix, which may hide where their values stand.
+        let mut prefixed = Vec::new();
         // A rule need not look again inside what it has just found.
         let mut last: Option<Span> = None;
         let mut is_taken = false;
@@ -211,7 +207,10 @@ impl Scanner {
                         (self.rules.list.len() + index, self.assigned(text, hit, index, Certainty::Exact));
                     // What looks like a value may be a mark of YAML, and the value behind it.
                     let is_mark = |(start, _)| matches!(text.get(start), Some(b'&' | b'!' | b'#'));
-                    if place.is_none_or(is_mark) && self.looks_beside() {
+                    if place.is_none_or(is_mark)
+                        && self.looks_beside()
+                        && self.is_asked_here(text, (hit, index), &mut prefixed)
+                    {
                         self.stands_beside(text, (hit, index), &mut beside, &mut spans);
                     }
                     (order, place)
@@ -233,54 +232,7 @@ impl Scanner {
         drawn.retain(|span| !known.overlap(span) && !self.is_allowed(text, *span));
         found.extend(drawn);
         found.extend(spans.into_iter().filter(|span| !self.is_allowed(text, *span)));
-    }
-
-    /// Adds what stands beside a name and is no other text's.
-    fn stands_beside<'a>(
-        &'a self,
-        text: &'a [u8],
-        (hit, index): (Hit, usize),
-        beside: &mut Beside<'a>,
-        spans: &mut Vec<Span>,
-    ) {
-        let Some(name) = self.rules.names.get(index) else { return };
-        self.assignments().beside(text, hit, name, beside);
-        let order = self.rules.list.len() + index;
-        let places = beside.found.drain(..);
-        spans.extend(places.map(|(start, end)| whole_characters(text, Span { start, end, order })));
-    }
-
-    fn may_stand_beside(&self, raw: &[u8], hit: Hit, index: usize) -> bool {
-        self.rules.names.get(index).is_some_and(|name| self.assignments().may_stand_beside(raw, hit, name))
-    }
-
-    /// Tells whether lines that follow may hold the value of a name in this one, or the rest of what a rule knows.
-    pub(crate) fn opens(&self, line: &[u8]) -> bool {
-        let uncoloured = View::without_colours(line);
-        let line = uncoloured.as_ref().map_or(line, |view| view.text.as_slice());
-        self.keywords.any(line, |start, end, target| match target {
-            Target::Rule(index) => {
-                let is_open =
-                    |rule: &Rule| rule.spec.lines && begins_line(line.get(..start).unwrap_or_default());
-                self.rules.list.get(index).is_some_and(is_open)
-            }
-            Target::Name(index) => {
-                let opens = |name| self.assignments().opens(line, Hit { start, end }, name);
-                self.rules.names.get(index).is_some_and(opens)
-            }
-            Target::Word | Target::Escape | Target::Colour => false,
-        })
-    }
-
-    /// Tells whether the last of three lines is a row of a table that the first one heads.
-    pub(crate) fn is_row(&self, lines: &[u8]) -> bool {
-        let uncoloured = View::without_colours(lines);
-        let lines = uncoloured.as_ref().map_or(lines, |view| view.text.as_slice());
-        self.keywords.any(lines, |start, end, target| {
-            let Target::Name(index) = target else { return false };
-            let is_row = |name| self.assignments().is_row(lines, Hit { start, end }, name);
-            self.rules.names.get(index).is_some_and(is_row)
-        })
+        self.collect_unprefixed(text, &prefixed, found);
     }
 
     fn is_allowed(&self, text: &[u8], span: Span) -> bool {

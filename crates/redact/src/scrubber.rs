@@ -120,7 +120,7 @@ impl Scrubber {
     }
 
     /// Returns what replaces secrets by the shipped rules that were in force before, and the same rules of one's own: for what
-    /// was stored under them. Whatever it replaces, this one does.
+    /// was stored under them. Whatever it replaces, this one does, but for what stands behind a closing quote and for tags of YAML.
     pub fn earlier(&self) -> Option<&Scrubber> {
         self.earlier.as_deref()
     }

@@ -8,8 +8,27 @@ use crate::assignment::Whole;
 const LINE_BYTES_MAX: usize = 2048;
 /// Bytes of a raw text behind a name in which something must look like the beginning of a value.
 const RAW_BYTES_MAX: usize = 96;
+/// Commands that set, as they may end in a raw text what stands before a name.
+const SETTERS: [&[u8]; 7] = [b"#define", b"set", b"setenv", b"setx", b"ENV", b"SET", b"config"];
 /// Longest word that is looked at for digits.
 const WORD_BYTES_MAX: usize = 256;
+/// Tags of YAML that name what stands elsewhere.
+const REFERRING: [&[u8]; 14] = [
+    b"ref",
+    b"sub",
+    b"getatt",
+    b"importvalue",
+    b"env",
+    b"env_var",
+    b"secret",
+    b"include",
+    b"file",
+    b"var",
+    b"lookup",
+    b"reference",
+    b"ssm",
+    b"vault",
+];
 /// Marks of emphasis and quotes around a word of a text.
 pub(super) const MARKS: &[u8] = b"\"'`*";
 
@@ -83,8 +102,18 @@ pub(super) struct Lead {
     pub(super) is_block: bool,
     /// A quote at the end of the line, or three: the value begins in the next one.
     pub(super) has_quotes: bool,
+    pub(super) mark: Mark,
+}
+
+/// What says of a value how it is read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Mark {
+    #[default]
+    None,
     /// A tag or an anchor of YAML, or what begins text in XML.
-    pub(super) has_mark: bool,
+    Known,
+    /// A tag of somebody's own, before a quoted text.
+    OwnTag,
 }
 
 impl Lead {
@@ -115,10 +144,13 @@ impl Lead {
                     return lead;
                 }
                 [b'!', b'!', _, ..] | b"!unsafe" | [b'&', _, ..] => {
-                    (lead.len, lead.has_mark) = (lead.len + word.len(), true);
+                    (lead.len, lead.mark) = (lead.len + word.len(), Mark::Known);
+                }
+                [b'!', tag @ ..] if is_tag(tag) && matches!(behind, [b' ', b'"' | b'\'', ..]) => {
+                    (lead.len, lead.mark) = (lead.len + word.len(), Mark::OwnTag);
                 }
                 _ if word.starts_with(b"<![CDATA[") => {
-                    (lead.len, lead.has_mark) = (lead.len + 9, true);
+                    (lead.len, lead.mark) = (lead.len + 9, Mark::Known);
                 }
                 _ => return lead,
             }
@@ -130,6 +162,13 @@ impl Lead {
     pub(super) fn opens(self, rest: &[u8]) -> bool {
         self.is_block || self.len == rest.len()
     }
+}
+
+/// Tells whether a tag of YAML may have a value, and not what stands elsewhere.
+fn is_tag(tag: &[u8]) -> bool {
+    tag.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte))
+        && tag.first().is_some_and(u8::is_ascii_alphabetic)
+        && !REFERRING.iter().any(|known| tag.eq_ignore_ascii_case(known))
 }
 
 /// Returns how many bytes at the beginning of two lines are the same prefix: numbers may differ, and `grep` writes `-` for `:` in
@@ -211,6 +250,7 @@ impl Raw<'_> {
                     || gap.contains(&b'*')
             }
             [b'|', ..] | [0xe2, 0x94 | 0x95, ..] => true,
+            [b'<', b'/' | b'\\', ..] if before.ends_with(b">") => true,
             // Columns that are aligned, and attributes of a tag.
             _ if (after.starts_with(b"  ") && !rest.starts_with(b"-")) || opens_tag(before, after) => true,
             [b',' | b';', ..] => !before.ends_with(b" ") && begins_cell(before),
@@ -218,6 +258,7 @@ impl Raw<'_> {
                 // A cell that ends its line has one before it, and the backslash of an option moves its value.
                 begins_cell(before)
                     || name.starts_with(b"--")
+                    || has_number(name)
                     || [&b"  "[..], b"? "].iter().any(|end| before.ends_with(end))
                     || sign_follows(rest)
             }
@@ -265,7 +306,8 @@ fn breaks(rest: &[u8], is_escaped: bool) -> bool {
 /// Tells whether a comment, a tag or an anchor begins there.
 fn begins_lead(rest: &[u8]) -> bool {
     match rest {
-        [b'#', ..] | [b'!', b'!' | b'u', ..] | [b'<', b'!', ..] => true,
+        [b'#', ..] | [b'<', b'!' | b'/' | b'\\', ..] => true,
+        [b'!', next, ..] => *next == b'!' || next.is_ascii_alphabetic(),
         [b'&', anchor @ ..] => {
             let name = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-".contains(byte);
             let len = anchor.iter().take(RAW_BYTES_MAX).take_while(name).count();
@@ -283,6 +325,11 @@ fn may_be_drawn(rest: &[u8]) -> bool {
     let mut words = rest.get(..rest.len() - behind.len() + behind_word).unwrap_or_default().split(is_edge);
     behind_word == WORD_BYTES_MAX
         || words.any(|word| word.len() >= 12 && word.iter().filter(|byte| byte.is_ascii_digit()).count() > 1)
+}
+
+/// `yml-13-password`: what `grep` writes before a line looks like a part of the name, and the next line has it too.
+fn has_number(name: &[u8]) -> bool {
+    name.windows(2).any(|pair| matches!(pair, [digit, b'-'] if digit.is_ascii_digit()))
 }
 
 /// Tells whether the next line of a raw text begins with a sign.
@@ -316,7 +363,9 @@ fn begins_cell(before: &[u8]) -> bool {
     // The letter of an escape was taken for a part of the name.
     matches!(
         before.last(),
-        None | Some(b'|' | b',' | b';' | b':' | b'>' | b'$' | b'#' | b'\t' | b'\n' | b'\\' | b'm' | 0x80..)
+        None | Some(
+            b'|' | b',' | b';' | b':' | b'>' | b'+' | b'$' | b'#' | b'\t' | b'\n' | b'\\' | b'm' | 0x80..
+        )
     )
 }
 
@@ -325,6 +374,8 @@ fn sets(before: &[u8]) -> bool {
     let window = before.get(before.len().saturating_sub(RAW_BYTES_MAX)..).unwrap_or_default();
     let words = window.rsplit(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let path = usize::from(window.ends_with(b"."));
-    let setter = words.skip(path).find(|word| !word.starts_with(b"-")).unwrap_or_default();
-    [&b"set"[..], b"setenv", b"setx", b"ENV", b"SET", b"config"].iter().any(|known| setter.ends_with(known))
+    let is_setter = |word: &[u8]| SETTERS.iter().any(|known| word.ends_with(known));
+    // A diff may have removed the line.
+    let setter = words.skip(path).find(|word| !word.starts_with(b"-") || is_setter(word));
+    setter.is_some_and(is_setter)
 }

@@ -3,6 +3,7 @@
 use super::lines::{MARKS, marks};
 use super::{Form, Named, lines};
 use crate::assignment::Assignments;
+use crate::quotes::closes_string;
 use crate::said::quoted_text;
 use crate::value::Values;
 
@@ -46,6 +47,9 @@ impl Assignments<'_> {
     pub(super) fn told(self, of: Named<'_>, at: usize) -> Option<(usize, usize)> {
         let rest = of.rest(at);
         let at = at + lines::marks(rest, b"*");
+        if closes_string(of.text, at) {
+            return None;
+        }
         if let Some((start, end)) = quoted_text(of.text, at).filter(|(_, end)| *end <= of.line.end) {
             // Files and names of other things are quoted, too.
             let is_plain = |value: &[u8]| !value.iter().any(|byte| b"/._:-".contains(byte));

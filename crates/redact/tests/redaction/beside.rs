@@ -105,6 +105,16 @@ pub(crate) const BESIDE: &[(&str, &str)] = &[
     ("password", "password = \"\"\"\\\n  «hunter2»\n  \"\"\""),
     ("password", "password = '''\n  «hunter2»\n'''"),
     ("api-key", "const apiKey = `\n  «0b9f6c1d2e3a48575f60»\n`"),
+    // Elements, macros, tags of YAML.
+    ("password", "<key>password</key>\n<string>«geheim»</string>"),
+    ("password", "\t<key>DB_PASSWORD</key><string>«hunter2»</string>"),
+    ("api-key", "<key>API_KEY</key>\n\t<string>«0b9f6c1d2e3a48575f60»</string>"),
+    ("password", "<td>Password</td><td>«hunter2»</td>"),
+    ("password", "<tr><th>Password:</th>\n  <td class=\"a\">«hunter2»</td></tr>"),
+    ("password", "<dt>Password</dt>\n<dd>«hunter2»</dd>"),
+    ("password", "#define DB_PASSWORD \"«geheim»\""),
+    ("password", "password: Some(\"«geheim»\"),"),
+    ("password", "let password = Some(\"«geheim»\");"),
     // Links and colours of a terminal.
     ("password", "password: \u{1b}]8;;http://x.y\u{1b}\\«hunter2»\u{1b}]8;;\u{1b}\\"),
     ("password", "\u{1b}]8;id=1;file:///x\u{7}password\u{1b}]8;;\u{7}: «hunter2»"),
@@ -245,6 +255,24 @@ pub(crate) const BESIDE_STAYS: &[&str] = &[
     "def login(password):\n    \"\"\"Logs in user1 and tells.\"\"\"",
     "password = \"\"\"\nThe password of user1.\n\"\"\"",
     "help_password = '''\n  Enter your password2\n'''",
+    // Elements, macros, tags of YAML.
+    "<key>password</key>\n<true/>",
+    "<key>password</key>\n<string>$(DB_PASSWORD)</string>",
+    "<key>password</key>\n<string>Enter your password</string>",
+    "<td>Password</td><td>string</td>",
+    "<td>Password</td>\n<td>sha256</td><td>x1y2z3w4</td>",
+    "<td>Password</td><th>web2py9</th>",
+    "<dt>Password</dt>\n<dd>The password of user1</dd>",
+    "<b>password</b><i>x1y2z3w4</i>",
+    "#define DB_PASSWORD",
+    "#define DB_PASSWORD value1x",
+    "#define PASSWORD_MAX 128",
+    "#define DB_PASSWORD \"%s\"",
+    "password: !env \"DB_X1Y2Z3\"",
+    "password: !Sub \"x1y2z3w4\"",
+    "password: !vault-plain \"geheim\"",
+    "password: Some(getpass1()),",
+    "password: Some(\"string\"),",
     // Links and colours of a terminal.
     "password: \u{1b}]8;;http://x.y\u{1b}\\string\u{1b}]8;;\u{1b}\\",
     "password: \u{1b}[31mstr\u{1b}[0ming",
@@ -305,6 +333,18 @@ fn what_a_name_has_beside_it_is_found() {
         assert_eq!(whole(text), *text);
         assert_eq!(streamed(text), *text);
     }
+}
+
+/// Found by a check: the tag was replaced, and the value stayed.
+#[test]
+fn a_tag_before_a_quoted_value_is_none() {
+    let text = "password: !vault-plain \"hunter2\"";
+    let clean = "password: !vault-plain \"[REDACTED:password]\"";
+    assert_eq!(whole(text), clean);
+    assert_eq!(streamed(text), clean);
+    let line = json!({ "t": json!({ "u": text }).to_string() }).to_string();
+    let found = Scrubber::builtin().scrub_line(line.as_bytes()).unwrap().findings;
+    assert_eq!(found.iter().map(|finding| finding.len).collect::<Vec<_>>(), ["hunter2".len()]);
 }
 
 /// Found in review: what stood in a line of its own went into the record of `stemma run` in the clear.
@@ -375,7 +415,7 @@ proptest! {
     fn a_stream_says_what_the_text_becomes_whole(
         forms in prop::collection::vec((prop::sample::select(BESIDE), 0..5_u64), 1..4),
         between in prop::collection::vec("[a-z]{0,8}( [a-z]{1,8}){0,3}", 4),
-        prefix in prop::sample::select(vec!["", "web_1  | ", "app.cfg:12:", "\u{1b}[36m"]),
+        prefix in prop::sample::select(vec!["", "web_1  | ", "app.cfg:12:", "\u{1b}[36m", "+", "-", "   12→", "app-1.cfg-12-"]),
     ) {
         let mut lines = Vec::new();
         for ((_, template), seed) in &forms {
@@ -394,6 +434,9 @@ proptest! {
         forms in prop::collection::vec(
             prop_oneof![
                 3 => (prop::sample::select(BESIDE), 0..5_u64).prop_map(|((_, form), seed)| plant(form, seed).text()),
+                2 => (prop::sample::select(BESIDE), prop::sample::select(vec!["+", "-", "  7→"])).prop_map(|((_, form), prefix)| {
+                    plant(form, 1).text().lines().map(|line| format!("{prefix}{line}")).collect::<Vec<_>>().join("\n")
+                }),
                 2 => prop::sample::select(BESIDE_STAYS).prop_map(str::to_owned),
                 1 => "[a-z:=|-]{0,9}( {1,3}[a-zA-Z0-9:=]{1,9}){0,3}",
             ],
