@@ -14,7 +14,7 @@ use crate::args::Cli;
 const MEANT: &[(&[&str], &str)] = &[
     (&["sessions", "session", "dir", "chats", "conversations", "projects"], "list"),
     (
-        &["cat", "view", "open", "read", "less", "print", "display", "get", "inspect", "replay", "pick"],
+        &["cat", "view", "open", "read", "less", "print", "display", "get", "inspect", "pick"],
         "show",
     ),
     (&["delete", "rm", "remove", "del", "erase", "purge", "drop"], "forget"),

@@ -28,6 +28,7 @@ pub(crate) mod lines;
 pub(crate) mod look;
 pub(crate) mod namesakes;
 pub(crate) mod nudge;
+pub(crate) mod options;
 pub(crate) mod policy;
 pub(crate) mod reading;
 pub(crate) mod said;

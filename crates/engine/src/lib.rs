@@ -58,6 +58,7 @@ pub use capture::lines::LINE_BYTES_MAX;
 pub use capture::look::Looked;
 pub use capture::namesakes::transcript_of;
 pub use capture::nudge::{Later, NUDGE_BYTES_MAX, Nudged};
+pub use capture::options::CaptureOptions;
 pub use capture::policy::{CapturePolicy, HeldBack, Pause, RULE_BYTES_MAX, RULES_MAX};
 pub use capture::sidecars::{
     CapturedSidecars, KeptSidecars, SESSION_SIDECAR_BYTES_MAX, SESSION_SIDECARS_MAX, SIDECAR_BYTES_MAX,
@@ -68,7 +69,6 @@ pub use capture::stream::{
     StreamForm, StreamRecorder, StreamRest, StreamRules, StreamSide, UnkeptLines, timed_format,
 };
 pub use capture::survey::{FileState, Survey, SurveyedFile};
-pub use capture::transcript::CaptureOptions;
 pub use capture::watch::{Agenda, Look, WatchPace};
 pub use counters::{ChosenCounter, CounterChoice};
 pub use engine::{Engine, FORMER_MACHINES_MAX, Identity};

@@ -341,6 +341,42 @@ fn a_project_is_forgotten_with_its_events() {
 }
 
 /// After `ledger.engine` was changed, the ledgers of the former engine still hold events: every command that forgets reaches them.
+/// Has turns of other sessions, so that the numbers of what commits cover go further here than in the other engine's ledger.
+fn others_turn(stage: &Stage) {
+    for number in 0..3 {
+        let other = json!({"ledger": "c", "session": format!("o{number}"), "agent": "w", "template": "t"});
+        let said = json!({"id": format!("o{number}-1"), "role": "user", "text": "go"});
+        let begin = json!({"turn": other, "said": said}).to_string();
+        stage.feed(&["turn", "begin"], begin.as_bytes()).ok();
+        let answer = json!({"id": format!("o{number}-2"), "role": "assistant", "text": "gone"});
+        let end = json!({"turn": other, "entries": [answer]}).to_string();
+        stage.feed(&["turn", "end"], end.as_bytes()).ok();
+    }
+}
+
+/// A scan finds what events of both engines hold, page by page as at once.
+fn scan_finds_both(stage: &Stage) {
+    let scan = |args: &[&str]| stage.run(&[&["scan", "--json"], args].concat()).json();
+    let scanned = scan(&["s"]);
+    let found = |of: &Value| of["findings"].as_array().unwrap().len();
+    assert_eq!(scanned["events"], 6, "{scanned}");
+    let all = found(&scan(&["--all"]));
+    let of_events = scanned["findings"].as_array().unwrap().iter().filter(|found| found["event"].is_string());
+    assert_eq!((of_events.count(), all - found(&scanned)), (4, 4), "of events, and of states");
+    let (mut told, mut after) = (0, None::<String>);
+    loop {
+        let mut args = vec!["--all", "--limit", "1"];
+        args.extend(after.iter().flat_map(|after| ["--after", after.as_str()]));
+        let page = scan(&args);
+        told += found(&page);
+        after = page["next"].as_str().map(str::to_owned);
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(told, all);
+}
+
 #[test]
 fn what_is_forgotten_goes_from_ledgers_of_both_engines() {
     const WORD: &[u8] = b"quillfish-93418";
@@ -360,25 +396,7 @@ fn what_is_forgotten_goes_from_ledgers_of_both_engines() {
             for engine in [before, now] {
                 stage.run(&["config", "set", "ledger.engine", engine]).ok();
                 if engine == before {
-                    // Another session: the numbers of what commits cover go further there than the other engine's.
-                    for number in 0..3 {
-                        let other = json!({"ledger": "c", "session": format!("o{number}"), "agent": "w", "template": "t"});
-                        let said = json!({"id": format!("o{number}-1"), "role": "user", "text": "go"});
-                        stage
-                            .feed(
-                                &["turn", "begin"],
-                                json!({"turn": other, "said": said}).to_string().as_bytes(),
-                            )
-                            .ok();
-                        let answer =
-                            json!({"id": format!("o{number}-2"), "role": "assistant", "text": "gone"});
-                        stage
-                            .feed(
-                                &["turn", "end"],
-                                json!({"turn": other, "entries": [answer]}).to_string().as_bytes(),
-                            )
-                            .ok();
-                    }
+                    others_turn(&stage);
                 }
                 let id = format!("{engine}-1");
                 turn("begin", json!({"said": {"id": id, "role": "user", "text": "go quillfish-93418"}}));
@@ -393,26 +411,7 @@ fn what_is_forgotten_goes_from_ledgers_of_both_engines() {
                 std::fs::File::create(stage.home.stemmata_home().join("secrets.toml"))
                     .and_then(|mut file| std::io::Write::write_all(&mut file, rules.as_bytes()))
                     .unwrap();
-                let scan = |args: &[&str]| stage.run(&[&["scan", "--json"], args].concat()).json();
-                let scanned = scan(&["s"]);
-                let found = |of: &Value| of["findings"].as_array().unwrap().len();
-                assert_eq!(scanned["events"], 6, "{scanned}");
-                let all = found(&scan(&["--all"]));
-                let of_events =
-                    scanned["findings"].as_array().unwrap().iter().filter(|found| found["event"].is_string());
-                assert_eq!((of_events.count(), all - found(&scanned)), (4, 4), "of events, and of states");
-                let (mut told, mut after) = (0, None::<String>);
-                loop {
-                    let mut args = vec!["--all", "--limit", "1"];
-                    args.extend(after.iter().flat_map(|after| ["--after", after.as_str()]));
-                    let page = scan(&args);
-                    told += found(&page);
-                    after = page["next"].as_str().map(str::to_owned);
-                    if after.is_none() {
-                        break;
-                    }
-                }
-                assert_eq!(told, all);
+                scan_finds_both(&stage);
             }
             let planned = stage.json(&[act, &["--dry-run"]].concat());
             let done = stage.json(&[act, &["--yes"]].concat());

@@ -122,13 +122,13 @@ fn copies_are_known_where_the_store_that_placed_them_is_not() {
     for command in PLACED {
         place(&stage, command);
     }
-    let state = stage.run(&["list"]).ok().stdout;
+    let listed = stage.run(&["list"]).ok().stdout;
     let placed = files(&stage);
     fs::remove_dir_all(stage.home.stemmata_home()).unwrap();
     stage.run(&["import"]).ok();
     assert_eq!(
         String::from_utf8(stage.run(&["list"]).ok().stdout).unwrap(),
-        String::from_utf8(state).unwrap()
+        String::from_utf8(listed).unwrap()
     );
     assert_eq!(files(&stage), placed, "reading changes nothing");
     let totals = stage.json(&["status"])["sessions"].clone();

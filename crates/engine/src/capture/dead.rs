@@ -9,7 +9,7 @@ use stemmata_model::Trigger;
 use crate::capture::catch_up::latest;
 use crate::capture::database;
 use crate::capture::nudge::Nudged;
-use crate::capture::transcript::CaptureOptions;
+use crate::capture::options::CaptureOptions;
 use crate::capture::transcript_file::{is_costly, modified_ns};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};

@@ -9,7 +9,8 @@ use stemmata_runtimes::adapter::Shape;
 use stemmata_runtimes::captured::is_said_in_parts;
 
 use crate::capture::lines::{Lines, split_lines};
-use crate::capture::transcript::{CaptureOptions, Run};
+use crate::capture::options::CaptureOptions;
+use crate::capture::transcript::Run;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::scrubbing::line_scrubber;

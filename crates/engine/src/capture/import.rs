@@ -8,8 +8,8 @@ use stemmata_store::StoreError;
 
 use crate::capture::captured::Captured;
 use crate::capture::homes::{FoundFile, find};
+use crate::capture::options::CaptureOptions;
 use crate::capture::policy::HeldBack;
-use crate::capture::transcript::CaptureOptions;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 
@@ -96,7 +96,6 @@ impl Engine {
             }
         };
         // Placed conversions come after what they were made from.
-        let waits = CaptureOptions { waits: true, ..options.clone() };
         let waiting: Mutex<Vec<&FoundFile>> = Mutex::default();
         std::thread::scope(|scope| {
             for _ in 0..threads.clamp(1, THREADS_MAX).min(files.len().max(1)) {
@@ -104,7 +103,7 @@ impl Engine {
                     while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
                         let result = match stop.get() {
                             Some(stop) => Err(stop.error()),
-                            None => self.capture(&file.path, &waits),
+                            None => self.capture_or_wait(&file.path, options, true),
                         };
                         if let Err(EngineError::Store(StoreError::CommitMissing(_))) = result
                             && let Ok(mut waiting) = waiting.lock()
@@ -120,25 +119,7 @@ impl Engine {
                 });
             }
         });
-        let mut waiting = waiting.into_inner().unwrap_or_default();
-        while !waiting.is_empty() {
-            let mut left = Vec::new();
-            // One may have been made from another one.
-            let is_last = {
-                let before = waiting.len();
-                for file in waiting.drain(..) {
-                    match self.capture(&file.path, &waits) {
-                        Err(EngineError::Store(StoreError::CommitMissing(_))) => left.push(file),
-                        result => told(file, result),
-                    }
-                }
-                left.len() == before
-            };
-            if is_last {
-                left.drain(..).for_each(|file| told(file, self.capture(&file.path, options)));
-            }
-            waiting = left;
-        }
+        self.import_waiting(waiting.into_inner().unwrap_or_default(), options, &told);
         let mut report = report.into_inner().unwrap_or_default();
         report.failures.extend(found.failures.into_iter().map(|(path, error)| ImportFailure { path, error }));
         report.others = found.others;
@@ -158,6 +139,34 @@ impl Engine {
             }
         }
         Ok(report)
+    }
+}
+
+impl Engine {
+    /// Captures conversions that waited for what they were made from: one may have been made from another one. What stays without
+    /// it is read as any other transcript.
+    fn import_waiting(
+        &self,
+        mut waiting: Vec<&FoundFile>,
+        options: &CaptureOptions,
+        told: &dyn Fn(&FoundFile, Result<Captured>),
+    ) {
+        loop {
+            let before = waiting.len();
+            waiting.retain(|file| match self.capture_or_wait(&file.path, options, true) {
+                Err(EngineError::Store(StoreError::CommitMissing(_))) => true,
+                result => {
+                    told(file, result);
+                    false
+                }
+            });
+            if waiting.len() == before {
+                break;
+            }
+        }
+        for file in waiting {
+            told(file, self.capture(&file.path, options));
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use stemmata_store::StoreError;
 use crate::capture::captured::Captured;
 use crate::capture::cursor::{Cursor, Relation};
 use crate::capture::kept::Kept;
-use crate::capture::transcript::CaptureOptions;
+use crate::capture::options::CaptureOptions;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 

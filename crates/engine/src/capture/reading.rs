@@ -17,7 +17,7 @@ use stemmata_store::{Placement, Session, SessionKey, SessionOrigin, StoreError, 
 use crate::capture::cursor::{Cursor, Provisional, Relation, WINDOW_BYTES, Windows, relate};
 use crate::capture::earlier::Earlier;
 use crate::capture::ingest::{ChainTotals, Start};
-use crate::capture::transcript::CaptureOptions;
+use crate::capture::options::CaptureOptions;
 use crate::capture::transcript_file::{Transcript, key_path};
 use crate::chain::walk::Walk;
 use crate::engine::Engine;

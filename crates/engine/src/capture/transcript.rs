@@ -4,10 +4,7 @@ mod row;
 
 use std::path::Path;
 
-use stemmata_model::{
-    CommitId, FormatId, Granularity, Note, NoteCode, SessionId, Sighting, Source, Template, ThreadId,
-    TicketId, Trigger,
-};
+use stemmata_model::{CommitId, Granularity, Note, NoteCode, SessionId, Sighting, Source};
 use stemmata_runtimes::adapter::{SegmentFacts, Shape, with_title_of};
 use stemmata_runtimes::clients::of_format;
 use stemmata_runtimes::translate::runtime_of;
@@ -19,67 +16,13 @@ use crate::capture::captured::{Captured, UnreadRecords, UnreadSoFar, unchanged};
 use crate::capture::cursor::{Cursor, Relation, SplitterState, Windows};
 use crate::capture::ingest::Ingest;
 use crate::capture::namesakes::Replaced;
+use crate::capture::options::CaptureOptions;
 use crate::capture::reading::{Again, Prepared};
 use crate::capture::sidecars::CapturedSidecars;
 use crate::chain::rest::Rest;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result, Wanted};
-use crate::verbs::place::recognized::Recognized;
-
-/// How to capture a transcript.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CaptureOptions {
-    /// How often closed commits are made; what a session began with stays unless `full` is set.
-    pub granularity: Granularity,
-    /// What makes the checkpoint happen, for the provisional commit at the end.
-    pub trigger: Trigger,
-    /// Read from the start even where the cursor fits.
-    pub full: bool,
-    /// Keep an unfinished last line too; live capture leaves it for the next time, unless it was kept before.
-    pub torn_tail: bool,
-    /// A ticket to record with what is new.
-    pub ticket: Option<TicketId>,
-    /// A thread to record with what is new.
-    pub thread: Option<ThreadId>,
-    /// A configured name for the kind of agent.
-    pub template_alias: Option<Template>,
-    /// Where the session works, for a format that does not say.
-    pub cwd: Option<String>,
-    /// What the session is called where its transcript does not say; its secrets are replaced.
-    pub title: Option<String>,
-    /// Keep what an open turn holds as a provisional commit. Where there is one already, it goes on all the same.
-    pub leaf: bool,
-    /// The transcript's format, where the caller knows it because it wrote the file; otherwise it is detected.
-    pub format: Option<FormatId>,
-    /// Fail with `CommitMissing` for a conversion that was placed from a commit that is not here, and may come.
-    pub waits: bool,
-}
-
-impl CaptureOptions {
-    /// Returns what `stemma import` does.
-    pub const fn import() -> Self {
-        Self {
-            granularity: Granularity::Turn,
-            trigger: Trigger::Explicit,
-            full: false,
-            torn_tail: true,
-            ticket: None,
-            thread: None,
-            template_alias: None,
-            cwd: None,
-            title: None,
-            leaf: true,
-            format: None,
-            waits: false,
-        }
-    }
-
-    /// Returns what a hook does: complete lines only.
-    pub fn live(trigger: Trigger) -> Self {
-        Self { torn_tail: false, trigger, ..Self::import() }
-    }
-}
 
 /// Readings of one transcript that are tried while other processes read it too: each time, one of them gets on.
 const ATTEMPTS_MAX: usize = 8;
@@ -92,29 +35,37 @@ impl Engine {
     /// `LineTooLong` and `DocumentTooLong` with the place, `Torn` for a document that is cut, store errors.
     /// What was handed to the store before an error stays, and the next capture goes on from there.
     pub fn capture(&self, path: &Path, options: &CaptureOptions) -> Result<Captured> {
+        self.capture_or_wait(path, options, false)
+    }
+
+    /// The same; it `waits`, with `CommitMissing`, where a conversion was placed from a commit that is not here and may come.
+    ///
+    /// # Errors
+    /// As [`Engine::capture`], and `CommitMissing`.
+    pub(crate) fn capture_or_wait(
+        &self,
+        path: &Path,
+        options: &CaptureOptions,
+        waits: bool,
+    ) -> Result<Captured> {
         for _ in 1..ATTEMPTS_MAX {
-            match self.capture_once(path, options) {
+            match self.capture_once(path, options, waits) {
                 // Another process read the transcript, or forgot something of it, since this reading looked at the store. The
                 // next one opens it anew and sees both.
                 Err(EngineError::Store(StoreError::CursorMoved { .. } | StoreError::Forgotten(_))) => {}
                 done => return done,
             }
         }
-        self.capture_once(path, options)
+        self.capture_once(path, options, waits)
     }
 
-    fn capture_once(&self, path: &Path, options: &CaptureOptions) -> Result<Captured> {
+    fn capture_once(&self, path: &Path, options: &CaptureOptions, waits: bool) -> Result<Captured> {
         let mut transcript = self.open_transcript(path)?;
         let prepared = self.prepare(&mut transcript, options);
-        if let Ok(new) = &prepared {
-            match self.recognize_placed(new)? {
-                Recognized::Nothing => {}
-                Recognized::NotHere(ctx) if options.waits => {
-                    return Err(StoreError::CommitMissing(ctx).into());
-                }
-                Recognized::NotHere(_) => {}
-                Recognized::Placed => return self.capture_once(path, options),
-            }
+        if let Ok(new) = &prepared
+            && self.recognize_placed(new, waits)?
+        {
+            return self.capture_once(path, options, waits);
         }
         let captured = prepared.and_then(|prepared| self.capture_prepared(prepared, options));
         if matches!(captured, Err(EngineError::Rules(_) | EngineError::Scrub(_))) {

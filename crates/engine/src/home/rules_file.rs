@@ -205,7 +205,7 @@ fn load(home: &Path) -> Result<Option<StoreRules>, RuleFileError> {
     };
     // A pipe would keep its reader waiting without end.
     if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-        return Err(unusable("it is no regular file".to_owned()));
+        return Err(unusable("it is not a regular file".to_owned()));
     }
     let bytes = read_bounded(&path, FILE_BYTES_MAX);
     let bytes = bytes.map_err(|error| unusable(format!("it cannot be read: {error}")))?;

@@ -12,8 +12,8 @@ use stemmata_store::{read_bounded, write_file};
 
 use super::create_private;
 use crate::capture::captured::Captured;
+use crate::capture::options::CaptureOptions;
 use crate::capture::stream::timed_format;
-use crate::capture::transcript::CaptureOptions;
 use crate::error::{EngineError, Result};
 use crate::temporary::TempFiles;
 

@@ -13,8 +13,8 @@ use stemmata_store::StoreError;
 
 use super::streams::StreamProof;
 use super::{Home, Streams};
+use crate::capture::options::CaptureOptions;
 use crate::capture::policy::HeldBack;
-use crate::capture::transcript::CaptureOptions;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::search::SettleBudget;

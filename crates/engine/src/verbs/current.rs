@@ -13,7 +13,7 @@ use stemmata_store::{Page, Session, SessionFilter, SessionKey};
 
 use crate::capture::import::ImportFailure;
 use crate::capture::kept::is_session_there;
-use crate::capture::transcript::CaptureOptions;
+use crate::capture::options::CaptureOptions;
 use crate::engine::Engine;
 use crate::error::{Absent, EngineError, Result, Wanted};
 

@@ -11,8 +11,8 @@ use stemmata_store::maintain::repair::{RepairOutcome, RepairSource};
 use stemmata_store::{Damage, MemoryStore, SessionKey, Store};
 
 use crate::bundle::{BundleImportOptions, BundleImported, BundleSource};
+use crate::capture::options::CaptureOptions;
 use crate::capture::policy::CapturePolicy;
-use crate::capture::transcript::CaptureOptions;
 use crate::engine::Engine;
 use crate::error::Result;
 

@@ -5,12 +5,12 @@
 
 mod events;
 pub(crate) mod files;
+mod place;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::io;
 use std::path::Path;
-use std::str::FromStr;
-use std::{fmt, io};
 
 use stemmata_model::{ArtifactId, Closure, CommitId, EventSeq, LedgerId, SessionId};
 use stemmata_redact::{ScrubbedLine, Scrubber};
@@ -18,6 +18,7 @@ use stemmata_runtimes::adapter::{Adapter, IdKind};
 use stemmata_runtimes::registry;
 use stemmata_store::{Annotation, Described, Session, SessionKey, StoreError};
 
+pub use self::place::ScanPlace;
 use crate::capture::lines::{LINE_BYTES_MAX, split_lines};
 use crate::chain::beside::{PAGE_COMMITS, key_of_sighting};
 use crate::chain::segments::read_whole;
@@ -29,12 +30,6 @@ use crate::verbs::forget::ForgetTarget;
 
 /// Changes of one commit's metadata that are looked at.
 const AUDIT_MAX: usize = 10_000;
-
-/// What stands for a whole ledger in the text of a place.
-const WHOLE: &str = "end";
-
-/// What stands behind a place in ledgers that are not in use.
-const BESIDE: char = '~';
 
 /// Domain of fingerprints.
 const CONTEXT: &[u8] = b"stemmata secret fingerprint v1";
@@ -48,57 +43,6 @@ pub enum ScanTarget {
     Of(ForgetTarget),
     /// All commits, in the order of their ids, and then all events and saved states, ledger by ledger; after a place.
     All(Option<ScanPlace>),
-}
-
-/// How far everything was looked at.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ScanPlace {
-    /// Up to a commit and with it.
-    Commit(CommitId),
-    /// All commits, and ledgers up to an event and with it.
-    Event(LedgerId, EventSeq),
-    /// All commits, and ledgers up to this one and with all of it.
-    Ledger(LedgerId),
-    /// All commits, all ledgers that are in use, and of those that are not up to there.
-    Beside(Box<ScanPlace>),
-}
-
-impl fmt::Display for ScanPlace {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Commit(commit) => write!(formatter, "{commit}"),
-            Self::Event(ledger, seq) => write!(formatter, "{ledger}#{seq}"),
-            Self::Ledger(ledger) => write!(formatter, "{ledger}#{WHOLE}"),
-            Self::Beside(place) => write!(formatter, "{place}{BESIDE}"),
-        }
-    }
-}
-
-impl FromStr for ScanPlace {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let Some((ledger, place)) = text.rsplit_once('#') else {
-            return text.parse().map(Self::Commit).map_err(|error| format!("{error}"));
-        };
-        if let Some(place) = place.strip_suffix(BESIDE) {
-            return Ok(Self::Beside(Box::new(Self::in_ledger(ledger, place)?)));
-        }
-        Self::in_ledger(ledger, place)
-    }
-}
-
-impl ScanPlace {
-    fn in_ledger(ledger: &str, place: &str) -> std::result::Result<Self, String> {
-        let ledger = LedgerId::new(ledger).map_err(|error| error.to_string())?;
-        if place == WHOLE {
-            return Ok(Self::Ledger(ledger));
-        }
-        let seq = place
-            .parse()
-            .map_err(|_| format!("`{place}` is neither the number of an event nor `{WHOLE}`"))?;
-        Ok(Self::Event(ledger, seq))
-    }
 }
 
 /// What holds something that was found.

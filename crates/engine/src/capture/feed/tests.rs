@@ -7,8 +7,8 @@ use stemmata_model::{CommitId, MachineId, Trigger};
 use stemmata_store::{MemoryStore, StoreIdentity};
 use stemmata_testkit::claude::ClaudeSession;
 
+use crate::capture::options::CaptureOptions;
 use crate::capture::survey::FileState;
-use crate::capture::transcript::CaptureOptions;
 use crate::chain::walk::Walk;
 use crate::ports::{RandomIds, SystemClock};
 use crate::scrubbing::Scrubbing;

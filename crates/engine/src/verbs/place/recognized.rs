@@ -3,7 +3,6 @@
 
 use std::path::PathBuf;
 
-use stemmata_model::CommitId;
 use stemmata_runtimes::adapter::Shape;
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::maintain::forget::Tombstone;
@@ -16,36 +15,25 @@ use crate::capture::reading::Prepared;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 
-/// What the mark of a new transcript says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Recognized {
-    /// Nothing, or something that is not so.
-    Nothing,
-    /// It was made from a commit that is not here.
-    NotHere(CommitId),
-    /// It is what a commit that is here gives, and is remembered as placed.
-    Placed,
-}
-
 impl Engine {
-    /// Makes a conversion again that a transcript says it is, and remembers it as placed where it is the same. What follows in the
-    /// file is read by the next capture.
+    /// Makes a conversion again that a new transcript says it is, and remembers it as placed where it is the same. Returns whether it
+    /// is: then the next capture reads what follows in the file.
     ///
     /// # Errors
-    /// `Io`, and those of a store that takes nothing.
-    pub(crate) fn recognize_placed(&self, new: &Prepared<'_>) -> Result<Recognized> {
+    /// `CommitMissing` where it `waits` for a commit that is not here, `Io`, and those of a store that takes nothing.
+    pub(crate) fn recognize_placed(&self, new: &Prepared<'_>, waits: bool) -> Result<bool> {
         let (key, transcript) = (&new.key, &*new.transcript);
         if new.previous.is_some() || new.adapter.shape() == Shape::Document || transcript.is_kept() {
-            return Ok(Recognized::Nothing);
+            return Ok(false);
         }
         let head = transcript.range(0, transcript.stamp().length.min(LINE_BYTES_MAX))?;
-        let Some(mark) = Mark::of_head(&head) else { return Ok(Recognized::Nothing) };
+        let Some(mark) = Mark::of_head(&head) else { return Ok(false) };
         let tombstones = [Tombstone::Transcript(key.clone()), Tombstone::Session(mark.session.clone())];
         if !self.store.tombstones(&tombstones)?.is_empty() {
-            return Ok(Recognized::Nothing);
+            return Ok(false);
         }
         if self.store.commit(mark.of.ctx)?.is_none() {
-            return Ok(Recognized::NotHere(mark.of.ctx));
+            return if waits { Err(StoreError::CommitMissing(mark.of.ctx).into()) } else { Ok(false) };
         }
         let record = match self.placed_again(key, mark) {
             Ok(record) => record,
@@ -57,10 +45,10 @@ impl Engine {
             // Whatever else keeps it from being made says that it is none, and the file is read as any other.
             Err(_) => None,
         };
-        let Some(record) = record else { return Ok(Recognized::Nothing) };
+        let Some(record) = record else { return Ok(false) };
         self.record_placement(&PlacementRecord { written: None, ..record.clone() })?;
         self.record_placement(&record)?;
-        Ok(Recognized::Placed)
+        Ok(true)
     }
 
     fn placed_again(&self, key: &SessionKey, mark: Mark) -> Result<Option<PlacementRecord>> {

@@ -34,8 +34,7 @@ impl<'m> Replaced<'m> {
         // A decision within the words of another one is not said apart.
         let is_within = |text: &str| said.iter().any(|(other, _)| other != text && other.contains(text));
         let quoted = said.iter().filter(|(text, _)| !is_within(text));
-        let quoted: Vec<String> =
-            quoted.map(|(_, one)| cut(&one.text, QUOTED_CHARS_MAX).to_string()).collect();
+        let quoted: Vec<String> = quoted.map(|(_, one)| cut(&one.text, QUOTED_CHARS_MAX)).collect();
         (!quoted.is_empty()).then(|| (format!("[superseded: {}]", quoted.join("; ")), false))
     }
 }
