@@ -77,7 +77,7 @@ const ABSENT: &[(&[&str], &str)] = &[
         &["mcp"],
         "there is no MCP server; every command takes `--json`, and an agent may call it like a person",
     ),
-    (&["version"], "`stemma --version` prints it"),
+    (&["version"], "the flag `--version` prints it"),
     (&["login", "logout", "auth"], "there are no accounts: everything is on this machine"),
 ];
 
