@@ -13,10 +13,7 @@ use crate::args::Cli;
 /// What people type who know it from elsewhere, with the commands that do it.
 const MEANT: &[(&[&str], &str)] = &[
     (&["sessions", "session", "dir", "chats", "conversations", "projects"], "list"),
-    (
-        &["cat", "view", "open", "read", "less", "print", "display", "get", "inspect", "pick"],
-        "show",
-    ),
+    (&["cat", "view", "open", "read", "less", "print", "display", "get", "inspect", "pick"], "show"),
     (&["delete", "rm", "remove", "del", "erase", "purge", "drop"], "forget"),
     (&["revert", "reset", "rollback"], "undo"),
     (&["revert", "reset", "expand"], "uncompact"),
