@@ -45,6 +45,7 @@ use crate::settings::Settings;
 use crate::temporary::{Leftovers, TempFiles};
 use crate::vault::Vault;
 use rules_file::Rules;
+pub(crate) use rules_file::rules_of;
 
 pub use calls::{Calls, modified};
 pub use clients::{Clients, Process};

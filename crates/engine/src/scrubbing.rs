@@ -22,6 +22,7 @@ use stemmata_store::SIDECAR_FORMAT;
 use crate::capture::lines::split_lines;
 use crate::engine::Engine;
 use crate::error::{Absent, EngineError, Refusal, Result};
+use crate::home::rules_of;
 
 /// Where a project keeps its rules, below its directory.
 pub const PROJECT_RULES: &str = ".stemmata/secrets.toml";
@@ -176,6 +177,14 @@ impl Scrubbing {
     pub(crate) fn of_earlier_rules() -> Self {
         let earlier = Scrubber::builtin().earlier().cloned().expect("there were rules before");
         Self { scrubber: Ok(earlier), ..Self::default() }
+    }
+
+    /// Returns whether the store's own rules are those that a data directory has now.
+    pub(crate) fn is_of(&self, data: &Path) -> bool {
+        match rules_of(data) {
+            Ok(rules) => rules == self.store,
+            Err(_) => self.scrubber.is_err(),
+        }
     }
 
     fn own(&self) -> Result<&Scrubber> {

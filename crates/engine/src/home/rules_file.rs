@@ -174,7 +174,7 @@ impl Home {
     pub(super) fn rules(&self) -> Result<Rules> {
         let hashes = self.trusted_rules()?.into_iter().map(|known| known.hash).collect();
         let trust = ProjectTrust::Only { hashes, owner: self.options.machine.user_id };
-        Ok(Rules { store: load(self.dir()), trust })
+        Ok(Rules { store: rules_of(self.dir()), trust })
     }
 
     fn trusted_file(&self) -> PathBuf {
@@ -197,7 +197,7 @@ pub(super) struct Rules {
 }
 
 /// Reads the rules of a data directory; none where there is no such file.
-fn load(home: &Path) -> Result<Option<StoreRules>, RuleFileError> {
+pub(crate) fn rules_of(home: &Path) -> Result<Option<StoreRules>, RuleFileError> {
     let path = home.join("secrets.toml");
     let unusable = |reason: String| {
         let file = path.display().to_string();

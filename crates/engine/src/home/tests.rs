@@ -44,6 +44,26 @@ fn opening_makes_folders_of_the_owner_and_nothing_else() {
     }
 }
 
+/// What an act stores that is overtaken by a scrub is looked at by these.
+#[test]
+fn an_engine_knows_that_rules_for_secrets_changed_since_it_read_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::open(folder.path(), options(OpenFor::Command, "")).unwrap();
+    let engine = home.renewed().unwrap();
+    assert!(engine.scrubbing.is_of(home.dir()));
+    let file = home.dir().join("secrets.toml");
+    for text in ["[[rules]]\nkind = 'x'\nregex = 'acme-[0-9]{4}'\n", "[[rules]]\nkind = 'y'\nregex = '('\n"] {
+        put(&file, text);
+        assert!(!engine.scrubbing.is_of(home.dir()), "{text}");
+        assert!(home.renewed().unwrap().scrubbing.is_of(home.dir()), "{text}");
+    }
+    std::fs::remove_file(&file).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    assert!(!engine.scrubbing.is_of(home.dir()));
+    let unusable = home.renewed().unwrap();
+    assert!(unusable.scrubbing.is_of(home.dir()) && unusable.scrubber().is_err());
+}
+
 #[test]
 fn changes_that_come_at_once_are_all_kept() {
     let folder = tempfile::tempdir().unwrap();

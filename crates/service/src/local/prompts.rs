@@ -111,14 +111,18 @@ impl Prompts for Local {
 }
 
 impl Local {
-    /// Runs a use case of turns.
+    /// Runs a use case of turns; once more where something was forgotten meanwhile that new rules for secrets found, by these rules.
     fn turn<T>(
         &self,
-        act: impl FnOnce(&Engine, (&dyn NewIds, &turns::Rules<'_>)) -> Result<T, Fault>,
+        act: impl Fn(&Engine, (&dyn NewIds, &turns::Rules<'_>)) -> Result<T, Fault>,
     ) -> Answer<T> {
         let window = self.home.options().settings.window;
         let rules = turns::Rules { window: &window, model: &|scrubber| self.make_model(scrubber) };
-        self.with(|engine| act(engine, (self.new_ids(), &rules)))
+        let once = || self.with(|engine| act(engine, (self.new_ids(), &rules)));
+        match once() {
+            Err(problem) if problem.is(Code::EpochMoved) => once(),
+            done => done,
+        }
     }
 }
 

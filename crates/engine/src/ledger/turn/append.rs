@@ -85,8 +85,9 @@ impl Engine {
                     if is_one_act => {}
                 // The same call was stored meanwhile: the next look finds it.
                 Err(EngineError::Store(StoreError::KeyTaken { .. })) => {}
-                Err(EngineError::Store(StoreError::EpochMoved { .. })) => {
+                Err(EngineError::Store(moved @ StoreError::EpochMoved { .. })) => {
                     self.refuse_forgotten(turn, *begun)?;
+                    self.refuse_old_rules(moved)?;
                     if let Some(guarding) = guarding {
                         guarding.forget_asked();
                     }
@@ -190,6 +191,13 @@ impl Engine {
             return Err(forgotten(turn));
         }
         Ok(())
+    }
+
+    /// Refuses to store by rules for secrets that changed since, where something was forgotten meanwhile: a scrub by the new ones looked
+    /// for what would be stored now. The caller begins again by the rules as they are.
+    pub(super) fn refuse_old_rules(&self, moved: StoreError) -> Result<()> {
+        let are_those = self.leftovers.data.as_deref().is_none_or(|data| self.scrubbing.is_of(data));
+        if are_those { Ok(()) } else { Err(moved.into()) }
     }
 
     /// Returns the commit that holds what an earlier try appended, and makes it where there is none. The guard acted with the

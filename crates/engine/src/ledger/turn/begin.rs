@@ -291,8 +291,9 @@ impl Engine {
                 Append { expected, epoch, keys, ..Append::new(turn.ledger.clone(), batch, self.clock.now()) };
             match self.log.append(append) {
                 Err(StoreError::SequenceMoved { .. }) => {}
-                Err(StoreError::EpochMoved { .. }) => {
+                Err(moved @ StoreError::EpochMoved { .. }) => {
                     self.refuse_forgotten(turn, *begun)?;
+                    self.refuse_old_rules(moved)?;
                     self.context_of(turn, context)?;
                 }
                 Err(error @ StoreError::KeyTaken { .. }) => self.refuse_other_opening(call, error)?,
