@@ -9,7 +9,8 @@
 use std::borrow::Cow;
 
 use stemmata_model::{
-    ArtifactId, Closure, Commit, CommitId, CommitType, Entry, Granularity, Note, NoteCode, artifact_id,
+    ArtifactId, Closure, Commit, CommitId, CommitType, Entry, EntryKind, Granularity, Note, NoteCode,
+    artifact_id,
 };
 use stemmata_runtimes::adapter::{DocumentCompaction, SegmentFacts};
 
@@ -239,7 +240,9 @@ impl Ingest<'_> {
         let last = before.len().saturating_sub(1);
         let says_so = |at: usize, (before, now): (&Entry, &Entry)| {
             let is_as_it_was = || (before.role, &before.parts) == (now.role, &now.parts);
-            before.id == now.id && (at < last || is_as_it_was())
+            // What is said of the session changes with it, and its id with its bytes.
+            let is_metadata = before.kind == EntryKind::Metadata && now.kind == EntryKind::Metadata;
+            is_metadata || (before.id == now.id && (at < last || is_as_it_was()))
         };
         let pairs = before.iter().zip(&now).enumerate();
         length(pairs.take_while(|(at, pair)| says_so(*at, *pair)).count()).max(length(same))
