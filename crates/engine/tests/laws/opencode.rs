@@ -267,6 +267,32 @@ fn when_and_where_a_session_was_written_is_told_without_reading_it() {
     assert_eq!(found.iter().map(|file| file.state).collect::<Vec<_>>(), [FileState::HeldBack]);
 }
 
+/// Found by a check: each look at a session that had gone on told all its prompts again, since the record of the session stands before
+/// them and changes with each.
+#[test]
+fn a_session_that_goes_on_between_looks_tells_its_prompts_once() {
+    let folder = Folder::new();
+    let client = Client::new(&folder);
+    client.begins(SESSION);
+    let engine = engine();
+    for look in 0..4_u8 {
+        let at = i64::from(look);
+        client.says(SESSION, 2 * at, &format!("ring {look}"));
+        client.says(SESSION, 2 * at + 1, &format!("rung {look}"));
+        let change = "UPDATE session SET time_updated = ?1, title = ?2 WHERE id = ?3";
+        client
+            .connection
+            .execute(change, (2_000 + at, format!("Bells {look}"), SESSION))
+            .expect("a change of the session");
+        let tip = import(&engine, &client.session()).session.tip.expect("a tip");
+        let prompts = engine.numbered_prompts(tip).expect("prompts");
+        assert_eq!(prompts.len(), usize::from(look) + 1, "look {look}");
+        let texts = said(&engine, tip);
+        let rings = texts.iter().filter(|text| text.starts_with("ring"));
+        assert_eq!(rings.count(), usize::from(look) + 1);
+    }
+}
+
 fn nudged(engine: &Engine, path: &Path) -> Nudged {
     engine.nudge(path, &CaptureOptions::live(Trigger::TurnBoundary)).expect("nudged")
 }
