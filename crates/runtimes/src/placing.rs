@@ -17,8 +17,8 @@ pub(crate) const UNKNOWN_CWD: &str = "/";
 /// What stands between the names of a path, on any platform: a transcript may come from another one.
 const SEPARATORS: [char; 2] = ['/', '\\'];
 
-/// Returns where a directory of the origin is now, none where it stays: only what is the origin's or below it moved, and what no
-/// entry said.
+/// Returns the new name of a directory when its session moves from `origin` to `cwd`. Returns nothing for a directory that does not
+/// move: one that is neither `origin` nor below it. [`UNKNOWN_CWD`] becomes `cwd`.
 pub(crate) fn moved(old: &str, origin: Option<&str>, cwd: &str) -> Option<String> {
     if old == UNKNOWN_CWD {
         return (cwd != old).then(|| cwd.to_owned());

@@ -89,10 +89,10 @@ pub(crate) fn ctx(engine: &Engine, text: &str) -> Result<CommitId, Fault> {
 
 /// Reads where a context begins.
 pub(crate) fn stop(engine: &Engine, text: &str) -> Result<Stop, Fault> {
-    Ok(match text {
-        "compaction" => Stop::Compaction,
-        "root" => Stop::Root,
-        ancestor => Stop::Ancestor(ctx(engine, ancestor)?),
+    Ok(match text.parse() {
+        Ok(stop @ (Stop::Compaction | Stop::Root)) => stop,
+        // An ancestor may be named as any commit is, and be scrubbed since.
+        Ok(Stop::Ancestor(_)) | Err(_) => Stop::Ancestor(ctx(engine, text)?),
     })
 }
 

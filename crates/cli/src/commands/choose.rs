@@ -179,15 +179,17 @@ struct Sessions<'a> {
 impl Sessions<'_> {
     fn list(&self, asked: &Asked, control: &Control<'_>) -> Answer<Listing> {
         let near: Vec<&Session> = self.offered(asked.is_wide)?.iter().collect();
-        let total = near.len();
+        let (total, columns) = (near.len(), id_columns(&near));
         let Matching { mut named, loosely } = matching(&asked.text, near.clone());
-        let said =
-            if named.len() < asked.rows { self.said(asked, (&near, &named), control)? } else { Vec::new() };
+        let said = if named.len() < asked.rows {
+            self.said(asked, (&near, &named), columns, control)?
+        } else {
+            Vec::new()
+        };
         // Letters of a title that stand apart say less than words that were said.
         if said.is_empty() {
             named.extend(loosely);
         }
-        let columns = id_columns(&near);
         let mut rows: Vec<Row> = named.into_iter().map(|session| self.row(session, columns)).collect();
         rows.extend(said);
         let about = match (rows.len(), total) {
@@ -231,6 +233,7 @@ impl Sessions<'_> {
         &self,
         asked: &Asked,
         (near, named): (&[&Session], &[&Session]),
+        columns: usize,
         control: &Control<'_>,
     ) -> Answer<Vec<Row>> {
         let text = asked.text.trim().to_owned();
@@ -256,7 +259,7 @@ impl Sessions<'_> {
             let Some(session) = session.filter(|session| known.insert(&session.session_id)) else { continue };
             let matched = matched_line(hit);
             let focus: String = matched.iter().map(|(_, text)| text.as_str()).collect();
-            let mut row = self.row(session, id_columns(near));
+            let mut row = self.row(session, columns);
             row.line =
                 vec![(Style::Faint, format!("{}: ", who(hit.author.as_deref(), &hit.kind, &hit.role)))];
             row.line.extend(matched);
@@ -288,7 +291,7 @@ impl Sessions<'_> {
     }
 }
 
-/// Returns the columns of the longest of their ids.
+/// Returns the columns of the longest short id of sessions.
 fn id_columns(sessions: &[&Session]) -> usize {
     sessions.iter().map(|session| session::short(session).width()).max().unwrap_or_default()
 }

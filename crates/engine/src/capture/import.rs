@@ -83,50 +83,52 @@ impl Engine {
         let done = AtomicUsize::new(0);
         let report = Mutex::new(ImportReport::default());
         let stop: OnceLock<StoreStop> = OnceLock::new();
-        let told = |file: &FoundFile, result: Result<Captured>| {
+        // Captures a file where the store takes anything. Returns whether the file waits for what it was converted from.
+        let is_waiting = |file: &FoundFile, may_wait: bool| {
+            let result = match stop.get() {
+                Some(stop) => Err(stop.error()),
+                None => self.capture_or_wait(&file.path, options, may_wait),
+            };
+            if may_wait && matches!(result, Err(EngineError::Store(StoreError::CommitMissing(_)))) {
+                return true;
+            }
+            if let Some(first) = result.as_ref().err().and_then(StoreStop::of) {
+                stop.get_or_init(|| first);
+            }
             let number = done.fetch_add(1, Ordering::Relaxed) + 1;
-            progress(&ImportProgress {
-                path: &file.path,
-                done: number,
-                files: files.len(),
-                bytes: file.bytes,
-            });
+            let (path, bytes) = (&file.path, file.bytes);
+            progress(&ImportProgress { path, done: number, files: files.len(), bytes });
             if let Ok(mut report) = report.lock() {
                 report.add(file, result);
             }
+            false
         };
-        // Placed conversions come after what they were made from.
         let waiting: Mutex<Vec<&FoundFile>> = Mutex::default();
         std::thread::scope(|scope| {
             for _ in 0..threads.clamp(1, THREADS_MAX).min(files.len().max(1)) {
                 scope.spawn(|| {
                     while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let result = match stop.get() {
-                            Some(stop) => Err(stop.error()),
-                            None => self.capture_or_wait(&file.path, options, true),
-                        };
-                        if let Err(EngineError::Store(StoreError::CommitMissing(_))) = result
+                        if is_waiting(file, true)
                             && let Ok(mut waiting) = waiting.lock()
                         {
                             waiting.push(file);
-                            continue;
                         }
-                        if let Some(first) = result.as_ref().err().and_then(StoreStop::of) {
-                            stop.get_or_init(|| first);
-                        }
-                        told(file, result);
                     }
                 });
             }
         });
-        self.import_waiting(waiting.into_inner().unwrap_or_default(), options, &told);
+        let mut waiting = waiting.into_inner().unwrap_or_default();
+        let mut may_wait = true;
+        while !waiting.is_empty() {
+            let before = waiting.len();
+            waiting.retain(|file| is_waiting(file, may_wait));
+            // A conversion may have been made from another one; if none of them came, what they wait for is not here.
+            may_wait = waiting.len() < before;
+        }
         let mut report = report.into_inner().unwrap_or_default();
         report.failures.extend(found.failures.into_iter().map(|(path, error)| ImportFailure { path, error }));
         report.others = found.others;
-        report.sessions.sort_by(|left, right| left.path.cmp(&right.path));
-        report.skipped.sort();
-        report.held_back.sort_by(|left, right| left.0.cmp(&right.0));
-        report.failures.sort_by(|left, right| left.path.cmp(&right.path));
+        report.sort();
         if stop.get().is_none() {
             self.link_subagents(&report)?;
             self.mend_times_to_come()?;
@@ -139,34 +141,6 @@ impl Engine {
             }
         }
         Ok(report)
-    }
-}
-
-impl Engine {
-    /// Captures conversions that waited for what they were made from: one may have been made from another one. What stays without
-    /// it is read as any other transcript.
-    fn import_waiting(
-        &self,
-        mut waiting: Vec<&FoundFile>,
-        options: &CaptureOptions,
-        told: &dyn Fn(&FoundFile, Result<Captured>),
-    ) {
-        loop {
-            let before = waiting.len();
-            waiting.retain(|file| match self.capture_or_wait(&file.path, options, true) {
-                Err(EngineError::Store(StoreError::CommitMissing(_))) => true,
-                result => {
-                    told(file, result);
-                    false
-                }
-            });
-            if waiting.len() == before {
-                break;
-            }
-        }
-        for file in waiting {
-            told(file, self.capture(&file.path, options));
-        }
     }
 }
 
@@ -204,6 +178,13 @@ impl ImportReport {
     pub fn copies(&self) -> usize {
         let links = self.sessions.iter().flat_map(|imported| &imported.captured.copies);
         links.map(|link| link.from).collect::<std::collections::HashSet<_>>().len()
+    }
+
+    fn sort(&mut self) {
+        self.sessions.sort_by(|left, right| left.path.cmp(&right.path));
+        self.skipped.sort();
+        self.held_back.sort_by(|left, right| left.0.cmp(&right.0));
+        self.failures.sort_by(|left, right| left.path.cmp(&right.path));
     }
 
     fn add(&mut self, file: &FoundFile, result: Result<Captured>) {

@@ -90,11 +90,11 @@ impl Engine {
         let is_place = overwritten(&whole.key.path) == Some(&left.key.path);
         let is_less = (left.messages, left.bytes) < (whole.messages, whole.bytes);
         let (true, Some(before)) = (is_place && is_less, whole.tip) else { return Ok(false) };
+        if left.key.machine != whole.key.machine {
+            return Ok(false);
+        }
         // Of a transcript that was cut within its first record nothing is left.
-        let says_nothing_else = left
-            .tip
-            .map_or(Ok(true), |now| Ok::<_, EngineError>(self.is_lost(now, Some(before))? == Some(false)));
-        Ok(left.key.machine == whole.key.machine && says_nothing_else?)
+        left.tip.map_or(Ok(true), |now| Ok(self.is_lost(now, Some(before))? == Some(false)))
     }
 
     /// Returns what is left of a session in its transcript, where that was cut.

@@ -1,10 +1,13 @@
 //! `materialize`: the conversation as an agent should know it.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::io::{self, Write};
+use std::str::FromStr;
 
 use stemmata_model::{
-    Bytes, Closure, CommitId, Counts, Entry, EntryId, FormatId, Note, NoteCode, Timestamp, plural,
+    Bytes, Closure, CommitId, Counts, Entry, EntryId, FormatId, Note, NoteCode, ParseIdError, Timestamp,
+    plural,
 };
 use stemmata_runtimes::adapter::{Adapter, ContextPlan, Piece, PlanStop, Shape};
 use stemmata_runtimes::handoff;
@@ -27,6 +30,28 @@ pub enum Stop {
     Root,
     /// At this ancestor, inclusive.
     Ancestor(CommitId),
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Compaction => formatter.write_str("compaction"),
+            Self::Root => formatter.write_str("root"),
+            Self::Ancestor(ancestor) => ancestor.fmt(formatter),
+        }
+    }
+}
+
+impl FromStr for Stop {
+    type Err = ParseIdError;
+
+    fn from_str(text: &str) -> std::result::Result<Self, ParseIdError> {
+        match text {
+            "compaction" => Ok(Self::Compaction),
+            "root" => Ok(Self::Root),
+            ancestor => ancestor.parse().map(Self::Ancestor),
+        }
+    }
 }
 
 /// How well a materialization keeps what it was made from; the first is the best.

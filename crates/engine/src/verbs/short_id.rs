@@ -20,8 +20,8 @@ pub struct ShortId {
 
 impl Engine {
     /// Returns the shortest id by which [`Engine::find`] finds a session: its first characters, or its last ones where ids that
-    /// were made at one time share the first. At least four, and no other session, commit or tag goes by them. No flag and no word for the newest
-    /// session looks like them.
+    /// were made at one time share the first. At least four, and they mean no other session, commit or tag. They never look like a
+    /// flag or like a word for the newest session.
     ///
     /// A few look-ups in indexes, however many sessions there are.
     ///

@@ -57,6 +57,7 @@ impl Host {
                     copies.iter().filter(|copy| paths.contains(&copy.key.path)).collect()
                 }
             };
+            let folders = self.clients_folders();
             let (mut removed, mut kept) = (Vec::new(), Vec::new());
             for copy in wanted {
                 let told = |because| -> Result<IdleCopy, Fault> {
@@ -71,7 +72,7 @@ impl Host {
                     None => {
                         let told = told(None)?;
                         if !request.dry_run {
-                            remove_copy(service, engine, (copy, &self.clients_folders()))?;
+                            remove_copy(service, engine, (copy, &folders))?;
                         }
                         removed.push(told);
                     }
@@ -112,7 +113,8 @@ impl Host {
 }
 
 /// Removes the file and what was placed beside it, and then what the store knows of it: an interruption leaves a copy whose
-/// file is gone, which the next call removes. So do folders below the clients' own that hold nothing then, as one that was made for it.
+/// file is gone, which the next call removes. Folders that are empty then go too, up to the clients' own `folders`: placing may have
+/// made them.
 fn remove_copy(
     service: &dyn GiveBack,
     engine: &Engine,

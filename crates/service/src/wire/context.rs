@@ -14,7 +14,7 @@ pub(crate) fn materialized(ctx: Option<CommitId>, stop: Stop, made: &Materialize
     });
     v1::Materialized {
         ctx: ctx.map(|ctx| ctx.to_string()),
-        stop: stop_text(stop),
+        stop: stop.to_string(),
         format: made.format.to_string(),
         tier: made.tier.as_str().to_owned(),
         bytes: made.bytes.0,
@@ -29,14 +29,6 @@ pub(crate) fn materialized(ctx: Option<CommitId>, stop: Stop, made: &Materialize
         losses: made.losses.as_ref().map(wire::losses),
         notes: wire::notes(&made.notes),
         path: None,
-    }
-}
-
-pub(crate) fn stop_text(stop: Stop) -> String {
-    match stop {
-        Stop::Compaction => "compaction".to_owned(),
-        Stop::Root => "root".to_owned(),
-        Stop::Ancestor(ancestor) => ancestor.to_string(),
     }
 }
 
@@ -55,7 +47,7 @@ pub(crate) const fn projection(form: ExportForm) -> Projection {
 pub(crate) fn exported(ctx: CommitId, stop: Stop, made: &Exported) -> v1::Exported {
     v1::Exported {
         ctx: ctx.to_string(),
-        stop: stop_text(stop),
+        stop: stop.to_string(),
         format: made.projection.as_str().to_owned(),
         bytes: made.bytes.0,
         entry_count: made.entries,
@@ -69,7 +61,7 @@ pub(crate) fn handoff(ctx: CommitId, stop: Stop, budget_tokens: u64, made: &Hand
     let (whole, cut, left_out) = made.blocks;
     v1::Handoff {
         ctx: ctx.to_string(),
-        stop: stop_text(stop),
+        stop: stop.to_string(),
         tier: made.tier.as_str().to_owned(),
         budget_tokens,
         token_count: made.tokens,

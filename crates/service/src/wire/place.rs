@@ -4,7 +4,6 @@ use stemmata_api::v1;
 use stemmata_engine::{PlacementRecord, PreparedPlacement, WrittenFile};
 use stemmata_model::{FormatId, MachineId, SessionId};
 
-use super::context::stop_text;
 use crate::fault::Fault;
 use crate::local::bad_request;
 use crate::wire;
@@ -13,7 +12,7 @@ use crate::wire;
 pub(crate) fn prepared(prepared: &PreparedPlacement) -> v1::PreparedPlacement {
     v1::PreparedPlacement {
         continues: prepared.continues.to_string(),
-        stop: stop_text(prepared.stop),
+        stop: prepared.stop.to_string(),
         format: prepared.format.to_string(),
         origin_cwd: prepared.origin_cwd.clone(),
         prompt: prepared.prompt.clone(),

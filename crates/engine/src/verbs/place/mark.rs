@@ -61,15 +61,10 @@ struct Marked {
 impl Mark {
     /// Adds the mark to a record, a line of JSON. One that is no object stays as it is.
     pub(super) fn put(&self, line: &mut Vec<u8>) {
-        let stop = match self.of.stop {
-            Stop::Compaction => "compaction".to_owned(),
-            Stop::Root => "root".to_owned(),
-            Stop::Ancestor(ancestor) => ancestor.to_string(),
-        };
         let mark = MarkV1 {
             v: VERSION,
             ctx: self.of.ctx.to_string(),
-            stop,
+            stop: self.of.stop.to_string(),
             at: self.of.at.clone(),
             format: self.format.to_string(),
             session: self.session.to_string(),
@@ -85,19 +80,15 @@ impl Mark {
         line.splice(at..at, mark.bytes());
     }
 
-    /// Reads the mark of a transcript's first line, which is within its first [`LINE_BYTES_MAX`] bytes; none where it has none.
+    /// Reads the mark in the first line of a transcript. `head` is the transcript's first [`LINE_BYTES_MAX`] bytes, or all of it. Returns
+    /// nothing for a longer line and for one without a mark.
     pub(crate) fn of_head(head: &[u8]) -> Option<Self> {
         let line = head.get(..memchr::memchr(b'\n', head)?)?;
         memchr::memmem::find(line, b"\"stemmata\":{")?;
         let Marked { stemmata: mark } = serde_json::from_slice(line).ok()?;
-        let stop = match mark.stop.as_str() {
-            "compaction" => Stop::Compaction,
-            "root" => Stop::Root,
-            ancestor => Stop::Ancestor(ancestor.parse().ok()?),
-        };
         (mark.v == VERSION).then_some(())?;
         Some(Self {
-            of: ConversionOf { ctx: mark.ctx.parse().ok()?, stop, at: mark.at },
+            of: ConversionOf { ctx: mark.ctx.parse().ok()?, stop: mark.stop.parse().ok()?, at: mark.at },
             format: FormatId::new(mark.format).ok()?,
             session: SessionId::new(mark.session).ok()?,
             cwd: mark.cwd,

@@ -38,8 +38,8 @@ pub struct PlacingWish {
     pub origin_cwd: Option<String>,
     /// The version of the client that will load it.
     pub client_version: Option<String>,
-    /// What it was converted from, so that an import that knows nothing of this placing recognizes it; none where nothing was
-    /// converted.
+    /// What the bytes were converted from; none where they are as they were stored. It is written into the file, so that an import in
+    /// another store recognizes the copy.
     pub conversion_of: Option<ConversionOf>,
 }
 
@@ -108,8 +108,8 @@ impl Placing {
         (session, at): (SessionId, Timestamp),
         (scratch, files): (&Path, &TempFiles),
     ) -> Result<Self> {
-        let request = request(wish, session, at)?;
         let adapter = Engine::adapter(&wish.format, FormatUse::Write)?;
+        let request = request(adapter, wish, (session, at))?;
         let place = adapter.client_place(&request);
         Self::written_to(wish, (adapter, request, place), (PathBuf::new(), scratch, files))
     }
@@ -122,7 +122,7 @@ impl Placing {
         let adapter = Engine::adapter(&wish.format, FormatUse::Write)?;
         let at = clock.now();
         let session = super::name::new_session(adapter, &wish.config_dir, ids, at)?;
-        let request = request(wish, session, at)?;
+        let request = request(adapter, wish, (session, at))?;
         let place = adapter.client_place(&request);
         let path = destination(&wish.config_dir, &place)?;
         let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
@@ -281,8 +281,11 @@ impl ReadyFile {
     }
 }
 
-fn request(wish: &PlacingWish, session: SessionId, at: Timestamp) -> Result<PlaceRequest> {
-    let adapter = Engine::adapter(&wish.format, FormatUse::Write)?;
+fn request(
+    adapter: &dyn Adapter,
+    wish: &PlacingWish,
+    (session, at): (SessionId, Timestamp),
+) -> Result<PlaceRequest> {
     let cwd = wish.cwd.to_str().ok_or_else(|| {
         let reason = format!("{} is not text that a transcript can name", wish.cwd.display());
         refused(Refusal::PlaceFolder, reason)
