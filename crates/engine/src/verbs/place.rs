@@ -2,6 +2,8 @@
 //!
 //! Three steps, of which only the middle one is about files: a context is prepared, written where the client looks (`placing`),
 //! and remembered, so that what the client adds continues the chain (`record`).
+//!
+//! A conversion says in its first record how it was made (`mark`), so that a store that did not place it can know it (`recognized`).
 
 use std::io::Write;
 use std::path::PathBuf;
