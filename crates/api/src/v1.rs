@@ -79,8 +79,8 @@ pub use maintain::{
 };
 pub use note::Note;
 pub use place::{
-    Placed, PlacementRecorded, PreparePlacementRequest, PreparedPlacement, RecordPlacementRequest,
-    WrittenFile,
+    ConversionOf, Placed, PlacementRecorded, PreparePlacementRequest, PreparedPlacement,
+    RecordPlacementRequest, WrittenFile,
 };
 pub use prompt::{
     AssembleRequest, Assembled, CachedPrefix, ClientWindow, ContextChange, ContextImages, ContextOf,

@@ -64,6 +64,26 @@ const MEANT: &[(&[&str], &str)] = &[
     (&["completion", "autocomplete"], "completions"),
 ];
 
+/// What people call a flag elsewhere, with what it is called here: the first one that the command has.
+const FLAGS_MEANT: &[(&[&str], &[&str])] = &[
+    (&["client", "runtime", "agent", "tool", "target"], &["in", "client"]),
+    (&["number", "count", "max", "top", "lines"], &["limit"]),
+    (&["output", "file"], &["out"]),
+    (&["force", "confirm", "no-confirm", "assume-yes"], &["yes"]),
+    (&["dry", "simulate", "plan", "preview", "check"], &["dry-run"]),
+    (&["after", "newer", "from-date"], &["since"]),
+    (&["before", "older", "to-date"], &["until"]),
+    (&["dir", "directory", "cd", "path"], &["cwd", "project"]),
+    (&["repo", "repository", "folder"], &["project"]),
+];
+
+/// What is meant by a flag that a command has under no name.
+const FLAGS_ABSENT: &[(&str, &str, &str)] = &[(
+    "import",
+    "client",
+    "`stemma import` reads every client; with a path, such as `stemma import ~/.codex`, it reads what lies there",
+)];
+
 /// What there is none of, and what does most of it.
 const ABSENT: &[(&[&str], &str)] = &[
     (
@@ -116,6 +136,9 @@ pub(crate) fn advice(error: &clap::Error, arguments: &[OsString]) -> Option<Stri
         ErrorKind::InvalidSubcommand => unknown(text(ContextKind::InvalidSubcommand)?, arguments),
         ErrorKind::UnknownArgument => {
             let back = text(ContextKind::InvalidArg)?.strip_prefix('-')?;
+            if let Some(name) = back.strip_prefix('-') {
+                return flag(name.split('=').next()?, &commands_in(arguments));
+            }
             let is_number = !back.is_empty() && back.bytes().all(|byte| byte.is_ascii_digit());
             is_number.then(|| {
                 format!("`@-{back}` is {back} before the newest session of this directory, `REF~{back}` is {back} commits back")
@@ -128,6 +151,24 @@ pub(crate) fn advice(error: &clap::Error, arguments: &[OsString]) -> Option<Stri
         }
         _ => None,
     }
+}
+
+/// Returns what a flag that a command does not have probably means.
+fn flag(name: &str, names: &[String]) -> Option<String> {
+    let whole = Cli::command();
+    let command = names.iter().try_fold(&whole, |command, name| command.find_subcommand(name))?;
+    let absent = FLAGS_ABSENT
+        .iter()
+        .find(|(of, flag, _)| names.first().is_some_and(|name| name == of) && *flag == name);
+    if let Some((_, _, said)) = absent {
+        return Some((*said).to_owned());
+    }
+    let has = |flag: &&&str| {
+        command.get_arguments().any(|known| known.get_long() == Some(**flag) && !known.is_hide_set())
+    };
+    let meant = FLAGS_MEANT.iter().filter(|(words, _)| words.contains(&name));
+    let flag = meant.flat_map(|(_, flags)| flags.iter()).find(has)?;
+    Some(format!("did you mean `--{flag}`?"))
 }
 
 /// Returns the commands that a line names, the outer one first.
@@ -218,11 +259,18 @@ mod tests {
         for name in MEANT.iter().map(|(_, name)| name).chain(USUAL.iter().map(|(name, _)| name)) {
             assert!(names.contains(name), "there is no `{name}`");
         }
+        let has = |flag: &str| {
+            let mut flags = whole.get_subcommands().flat_map(Command::get_arguments);
+            flags.any(|known| known.get_long() == Some(flag))
+        };
+        let flags: Vec<&str> = FLAGS_MEANT.iter().flat_map(|(_, flags)| flags.iter().copied()).collect();
+        assert!(flags.iter().all(|flag| has(flag)), "{flags:?}");
         let words = MEANT.iter().chain(ABSENT).flat_map(|(words, _)| words.iter().copied());
         let commands: Vec<&str> =
             words.filter(|word| names.contains(word) || aliases.contains(word)).collect();
         assert_eq!(commands, Vec::<&str>::new(), "these are commands");
-        let shown = USUAL.iter().map(|(_, said)| *said).chain(ABSENT.iter().map(|(_, said)| *said));
+        let said = USUAL.iter().map(|(_, said)| *said).chain(ABSENT.iter().map(|(_, said)| *said));
+        let shown = said.chain(FLAGS_ABSENT.iter().map(|(_, _, said)| *said));
         for said in shown {
             for command in said.split("`stemma ").skip(1) {
                 let name = command.split([' ', '`']).next().expect("a word");
@@ -265,6 +313,18 @@ mod tests {
         ] {
             assert_eq!(said(line), None, "{line}");
         }
+        for (line, meant) in [
+            ("stemma resume @ --client codex", "`--in`"),
+            ("stemma fork @ --runtime=pi", "`--in`"),
+            ("stemma list --agent codex", "`--client`"),
+            ("stemma list --count 3", "`--limit`"),
+            ("stemma export @ --output x.md", "`--out`"),
+            ("stemma forget x --force", "`--yes`"),
+            ("stemma search x --after yesterday", "`--since`"),
+        ] {
+            assert_eq!(said(line), Some(format!("did you mean {meant}?")), "{line}");
+        }
+        assert!(said("stemma import --client codex").is_some_and(|said| said.contains("import ~/.codex")));
         assert!(said("stemma show -1").is_some_and(|said| said.contains("`@-1`")));
         for (line, next) in [
             ("stemma unpin", "`stemma unpin "),

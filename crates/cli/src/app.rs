@@ -19,8 +19,8 @@ use crate::commands;
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::errors::{self, CliError, Exit};
-use crate::output::Console;
 use crate::output::style::Style;
+use crate::output::{Console, Stream};
 use crate::wiring::{App, open_for, takes_color};
 
 /// Runs one command and returns how it ended.
@@ -48,7 +48,8 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
             return everything(environment);
         }
         Err(error) => {
-            return explained(&arguments).unwrap_or_else(|| usage(&error, &arguments, environment));
+            return explained(&arguments, environment)
+                .unwrap_or_else(|| usage(&error, &arguments, environment));
         }
     };
     let mut app = match App::new(environment.clone(), &cli.global, open_for(&cli.command)) {
@@ -58,7 +59,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
         // A shell asks while somebody types.
         Err(_) if matches!(cli.command, Command::Complete(_)) => return Exit::Done,
         Err(error) => {
-            return failed(&error.problem(), cli.global.json, environment.stderr_is_terminal);
+            return failed(&error.problem(), cli.global.json, plain(environment));
         }
     };
     if is_endless(&cli.command) {
@@ -123,7 +124,7 @@ fn ended(app: &App, command: &str, result: &Result<Exit, CliError>) -> Exit {
             } else {
                 console.say_held();
             }
-            failed(&problem, console.json, console.err.color)
+            failed(&problem, console.json, console.err)
         }
         Ok(exit) if *exit != Exit::Done || !console.quiet => {
             console.say_held();
@@ -235,28 +236,37 @@ fn window(app: &App, command: WindowCommand) -> Result<Exit, CliError> {
 }
 
 /// Shows a topic of the help, where one was asked for.
-fn explained(arguments: &[OsString]) -> Option<Exit> {
+fn explained(arguments: &[OsString], environment: &Environment) -> Option<Exit> {
     let [help, name] = arguments.get(1..)? else { return None };
     let text = groups::topic(name.to_str().filter(|_| help == "help")?)?;
-    let _closed = write!(std::io::stdout(), "{text}");
-    Some(Exit::Done)
+    Some(written(write!(std::io::stdout(), "{text}"), environment))
 }
 
 /// Shows the help with all commands.
 fn everything(environment: &Environment) -> Exit {
     let help = groups::command(true, environment.columns).render_help();
-    let _closed = writeln!(std::io::stdout(), "{help}");
-    Exit::Done
+    written(writeln!(std::io::stdout(), "{help}"), environment)
+}
+
+/// Says how a command ended that only printed a text. A reader that went away is no failure.
+fn written(result: std::io::Result<()>, environment: &Environment) -> Exit {
+    match result.map_err(CliError::Output) {
+        Err(error) if !error.is_closed_pipe() => failed(&error.problem(), false, plain(environment)),
+        _ => Exit::Done,
+    }
+}
+
+/// Returns standard error before the configuration is read.
+fn plain(environment: &Environment) -> Stream {
+    let columns = environment.stderr_is_terminal.then_some(environment.columns);
+    Stream::new(columns, environment.stderr_is_terminal)
 }
 
 /// Shows what clap says: help on standard output, errors on standard error, where they repeat what somebody typed or a
 /// script took from elsewhere.
 fn usage(error: &clap::Error, arguments: &[OsString], environment: &Environment) -> Exit {
     match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let _closed = error.print();
-            return Exit::Done;
-        }
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => return written(error.print(), environment),
         kind if arguments.iter().any(|argument| argument == "--json") => {
             let text = error.render().to_string();
             let detail = match kind {
@@ -286,7 +296,7 @@ fn usage(error: &clap::Error, arguments: &[OsString], environment: &Environment)
                 kept.dedup_by(|line, before| line.trim().is_empty() && before.trim().is_empty());
                 text = format!("{}\n{}: {advice}", kept.join("\n").trim_end(), Style::Hint.paint("hint"));
             }
-            Console::plain_error(text.trim_end(), color);
+            Console::plain_error(text.trim_end(), Stream { color, ..plain(environment) });
         }
     }
     Exit::Usage
@@ -307,13 +317,13 @@ fn no_verb(arguments: &[OsString]) -> String {
     format!("`{name}` needs a command: {}", verbs.collect::<Vec<_>>().join(", "))
 }
 
-fn failed(problem: &Problem, as_json: bool, color: bool) -> Exit {
+fn failed(problem: &Problem, as_json: bool, stream: Stream) -> Exit {
     // Neither what the user wrote nor what a transcript holds goes into the log.
     tracing::error!(error = problem.code, "failed");
     if as_json {
         Console::json_error(problem);
     } else {
-        Console::plain_error(errors::render(problem).trim_end(), color);
+        Console::plain_error(errors::render(problem).trim_end(), stream);
     }
     Exit::of(problem.kind)
 }

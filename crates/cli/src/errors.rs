@@ -209,7 +209,7 @@ impl CliError {
         match self {
             Self::Problem(problem) => (**problem).clone(),
             Self::Io { source, path, .. } => say(of_kind(source)).with("path", path.display()),
-            Self::Output(source) => say(of_kind(source)).with("path", "it"),
+            Self::Output(source) => say(of_kind(source)).with("path", "the standard output"),
             Self::NoHome { variable, .. } => say(Code::NoHome).with("variable", variable),
             Self::Config { place, .. } => match place.strip_prefix('$') {
                 Some(variable) => {

@@ -54,6 +54,16 @@ pub(crate) struct Stream {
     pub(crate) is_terminal: bool,
     /// Whether it takes colour.
     pub(crate) color: bool,
+    /// Columns that a text is broken to between words: those of a terminal, else [`usize::MAX`].
+    pub(crate) columns: usize,
+}
+
+impl Stream {
+    /// Makes a stream; `terminal` has the columns of the terminal that it goes to.
+    pub(crate) fn new(terminal: Option<usize>, color: bool) -> Self {
+        let columns = terminal.map_or(usize::MAX, Console::width_in);
+        Self { is_terminal: terminal.is_some(), color, columns }
+    }
 }
 
 /// Where output goes, and how.
@@ -145,7 +155,7 @@ impl Console {
     pub(crate) fn ask(&self, question: &str) -> Result<(), CliError> {
         let mut stderr = std::io::stderr().lock();
         // What may be answered stays in one piece.
-        let text = wrap::words(&screen::finish(question, self.err.color), self.width);
+        let text = wrap::words(&screen::finish(question, self.err.color), self.err.columns);
         stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush()).map_err(CliError::Output)
     }
 
@@ -168,7 +178,7 @@ impl Console {
         if self.json {
             self.warn(text);
         } else {
-            Self::plain_error(&format!("{}: {text}", Style::Warning.paint("warning")), self.err.color);
+            Self::plain_error(&format!("{}: {text}", Style::Warning.paint("warning")), self.err);
         }
     }
 
@@ -180,7 +190,7 @@ impl Console {
                     held.push(text.to_owned());
                 }
             }
-            None => Self::plain_error(text, self.err.color),
+            None => Self::plain_error(text, self.err),
         }
     }
 
@@ -193,7 +203,7 @@ impl Console {
     /// Says what was held back.
     pub(crate) fn say_held(&self) {
         for text in self.held.as_ref().map(RefCell::take).unwrap_or_default() {
-            Self::plain_error(&text, self.err.color);
+            Self::plain_error(&text, self.err);
         }
     }
 
@@ -211,8 +221,8 @@ impl Console {
     }
 
     /// Writes lines to standard error; where that is closed there is nobody to tell.
-    pub(crate) fn plain_error(text: &str, color: bool) {
-        let line = format!("{}\n", screen::finish(text, color));
+    pub(crate) fn plain_error(text: &str, stream: Stream) {
+        let line = format!("{}\n", wrap::message(&screen::finish(text, stream.color), stream.columns));
         let _closed = io::stderr().lock().write_all(line.as_bytes());
     }
 }

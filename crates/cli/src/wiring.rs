@@ -447,8 +447,10 @@ pub(crate) fn takes_color(environment: &Environment, config: &Config, is_termina
 }
 
 fn console(environment: &Environment, config: &Config, global: &Global) -> Console {
-    let stream =
-        |is_terminal: bool| Stream { is_terminal, color: takes_color(environment, config, is_terminal) };
+    let stream = |is_terminal: bool| {
+        let color = takes_color(environment, config, is_terminal);
+        Stream::new(is_terminal.then_some(environment.columns), color)
+    };
     Console {
         json: global.json,
         quiet: global.quiet,

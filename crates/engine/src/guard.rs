@@ -6,7 +6,7 @@ mod live;
 
 use std::collections::BTreeSet;
 
-use stemmata_model::{Entry, EntryId, Note, NoteCode, Reason, Timestamp, TokenCounter, Tokens};
+use stemmata_model::{Entry, EntryId, FormatId, Note, NoteCode, Reason, Timestamp, TokenCounter, Tokens};
 use stemmata_prompt::guard::derive::{DeriveRequest, Derived, derive};
 use stemmata_prompt::guard::{
     ContentType, ContextOverflow, Decision, Form, Item, ItemCounters, PrunePlan, PruneRequest, Ratio,
@@ -21,7 +21,8 @@ pub(crate) use live::{drop_old_usage, is_seen};
 
 use stemmata_tokens::window;
 
-use crate::error::{EngineError, Refusal, Result};
+use crate::engine::Engine;
+use crate::error::{EngineError, FormatUse, Refusal, Result};
 use crate::ledger::WorkTold;
 
 /// What stands for the system prompt and the tools, which a reported usage counts and no entry holds: no client and no caller
@@ -99,6 +100,21 @@ impl LiveWindow {
             Err(overflow) => (plan_to_target(request), Some(overflow)),
         };
         Ok(self.guarded(wanted, &weighed, (plan, overflow)))
+    }
+
+    /// Returns what the entries of the window take, as [`LiveWindow::guard`] counts them: without the system prompt and the tools.
+    pub fn entry_tokens(&self, counter: &dyn TokenCounter) -> Tokens {
+        let sizes = Sizes::of(&self.entries, counter, (Tokens(0), self.largest_window()));
+        sizes.entries.into_iter().sum()
+    }
+
+    /// Returns what the entries of another context of the same window take.
+    ///
+    /// # Errors
+    /// `Format` for one that nothing reads.
+    pub fn entry_tokens_of(format: &FormatId, context: &[u8], counter: &dyn TokenCounter) -> Result<Tokens> {
+        let entries = Engine::adapter(format, FormatUse::Read)?.decode(context).entries;
+        Ok(entries.iter().filter(|entry| is_seen(entry)).map(|entry| entry_tokens(entry, counter)).sum())
     }
 
     /// Returns what the window can hold at most by what is known of it: nobody's wish, and the larger of the two that may say it.

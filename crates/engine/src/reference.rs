@@ -41,7 +41,7 @@ pub(crate) fn last_step(text: &str) -> Option<(&str, Step)> {
     }
 }
 
-/// Prompts of a chain that a reference names: `BASE:N..M`, `BASE:N..` to the last one, `BASE:..M` from the first one.
+/// Prompts of a chain that a reference names: `BASE:N..M` or `BASE:N-M`, `BASE:N..` to the last one, `BASE:..M` from the first one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PromptRange<'t> {
     /// What the range is of.
@@ -54,7 +54,7 @@ pub(crate) struct PromptRange<'t> {
 /// Reads a reference such as `4a36:2..4`. Returns nothing for one that names no range of prompts.
 pub(crate) fn prompt_range(text: &str) -> Option<PromptRange<'_>> {
     let (of, numbers) = text.rsplit_once(':')?;
-    let (from, through) = numbers.split_once("..")?;
+    let (from, through) = numbers.split_once("..").or_else(|| numbers.split_once('-'))?;
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     if of.is_empty() || (from.is_empty() && through.is_empty()) || !is_number(from) || !is_number(through) {
         return None;
@@ -203,6 +203,9 @@ mod tests {
         let range = |of, from, through| Some(PromptRange { of, from, through });
         for (text, read) in [
             ("4a36:2..4", range("4a36", 2, Some(4))),
+            ("4a36:2-4", range("4a36", 2, Some(4))),
+            ("a-b:2-4", range("a-b", 2, Some(4))),
+            ("a-b:2", None),
             ("@:2..", range("@", 2, None)),
             ("a:b:..3", range("a:b", 1, Some(3))),
             ("4a36:4..2", range("4a36", 4, Some(2))),

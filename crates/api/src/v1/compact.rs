@@ -101,9 +101,9 @@ pub struct Compacted {
     pub parent: String,
     /// The format of its record.
     pub format: String,
-    /// Estimated tokens of the context before.
+    /// Tokens of the window's entries before, as `guard` counts them.
     pub tokens_before: u64,
-    /// Estimated tokens of the context after.
+    /// Tokens of the window's entries after, counted by the same counter.
     pub tokens_after: u64,
     /// Bytes of the record.
     pub bytes: u64,

@@ -87,11 +87,27 @@ pub struct PreparedPlacement {
     /// The text of the user's entry that was cut off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// What a translation changed and dropped; absent where nothing was translated.
+    /// What the bytes are made from where that is a translation; absent where they are as they were stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conversion_of: Option<ConversionOf>,
+    /// What a translation changed and dropped; absent where nothing was translated, and in a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub losses: Option<Losses>,
     /// What the user should know.
     pub notes: Vec<Note>,
+}
+
+/// What a translation is made from: an import on another machine makes it again to recognize the copy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct ConversionOf {
+    /// The commit that was asked for.
+    pub ctx: String,
+    /// Where its context begins: `compaction`, `root`, or an ancestor.
+    pub stop: String,
+    /// The entry that it ends at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
 }
 
 /// Says that a session was placed where a client looks.

@@ -57,7 +57,7 @@ pub(crate) fn metrics(app: &App) -> (bool, bool) {
 
 /// Says what a prompt cost, also where notes are left out: it was asked for.
 pub(crate) fn say_metrics(app: &App, made: &Assembled) {
-    Console::plain_error(&format!("[ContextMetrics] {}", made.metrics.as_str()), app.console.err.color);
+    Console::plain_error(&format!("[ContextMetrics] {}", made.metrics.as_str()), app.console.err);
 }
 
 /// Says whether one of these variables is `1` or `true`; the first that is set decides.

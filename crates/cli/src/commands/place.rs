@@ -33,7 +33,10 @@ impl Target {
     /// Returns what a reference means: where it names a prompt (`4a36:3`), everything before that.
     pub(crate) fn of(app: &App, found: Found, at: Option<&str>) -> Self {
         match found.prompt {
-            Some(prompt) if at.is_none() => Self { ctx: prompt.of, at: Some(prompt.entry), session: None },
+            Some(prompt) if at.is_none() => {
+                app.say_cut(found.cut.as_ref());
+                Self { ctx: prompt.of, at: Some(prompt.entry), session: None }
+            }
             _ => {
                 let session = found.session_id.clone();
                 Self { ctx: app.told(found), at: at.map(str::to_owned), session }

@@ -10,24 +10,37 @@ const PROMPT: &str = "❯ ";
 /// Columns of a name before a value at most: what goes on stands below the value.
 const NAME_COLUMNS_MAX: usize = 16;
 
+/// Columns that what goes on of a message is set in at least.
+const MESSAGE_INDENT: usize = 2;
+
 /// Returns a text whose lines are broken between words where they are longer than so many columns. What goes on is set in as
 /// its line is; a word that is longer than a line stays whole.
 pub(crate) fn words(text: &str, columns: usize) -> String {
+    set_in(text, columns, 0)
+}
+
+/// Returns a message whose lines are broken as by [`words`], where what goes on is set in: only what we say begins a line. What
+/// stands between backticks stays in one piece, so that it can be copied.
+pub(crate) fn message(text: &str, columns: usize) -> String {
+    set_in(text, columns, MESSAGE_INDENT)
+}
+
+fn set_in(text: &str, columns: usize, indent_min: usize) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         if line.len() <= columns || width(line) <= columns {
             out.push_str(line);
         } else {
-            broken(&mut out, line, columns);
+            broken(&mut out, line, (columns, indent_min));
         }
     }
     out
 }
 
-fn broken(out: &mut String, line: &str, columns: usize) {
-    let indent = begins(&plain(line)).min(columns / 2);
+fn broken(out: &mut String, line: &str, (columns, indent_min): (usize, usize)) {
+    let indent = begins(&plain(line)).clamp(indent_min, (columns / 2).max(indent_min));
     let (mut column, mut has_word) = (0, false);
-    for word in line.split_inclusive(' ') {
+    for word in pieces(line, indent_min > 0) {
         let own = width(word.trim_end());
         if has_word && own > 0 && column + own > columns {
             out.truncate(out.trim_end_matches(' ').len());
@@ -39,6 +52,21 @@ fn broken(out: &mut String, line: &str, columns: usize) {
         column += width(word);
         has_word |= own > 0;
     }
+}
+
+/// Returns the words of a line, each with the space behind it. Where `quoted`, a pair of backticks and what is between them are one.
+fn pieces(line: &str, quoted: bool) -> impl Iterator<Item = &str> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        let mut end = rest.find(' ').map_or(rest.len(), |at| at + 1);
+        while quoted && rest[..end].matches('`').count() % 2 == 1 {
+            let Some(close) = rest[end..].find('`').map(|at| end + at + 1) else { break };
+            end = rest[close..].find(' ').map_or(rest.len(), |at| close + at + 1);
+        }
+        let (piece, after) = rest.split_at(end);
+        rest = after;
+        (!piece.is_empty()).then_some(piece)
+    })
 }
 
 /// Returns the column at which a line's text begins: behind spaces, the mark of a prompt, or a name with spaces behind it.
@@ -84,6 +112,19 @@ mod tests {
             ("ein Käse und\n", "ein Käse\nund\n"),
         ] {
             assert_eq!(words(text, 9), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_message_keeps_commands_whole_and_begins_no_line_with_what_it_quotes() {
+        for (text, wanted) in [
+            ("note: one two three", "note: one\n  two three"),
+            ("see `ab cd ef` now", "see\n  `ab cd ef`\n  now"),
+            ("`a b`, `c d` e f", "`a b`,\n  `c d` e f"),
+            ("one ` two three", "one ` two\n  three"),
+            ("a hint: x\n  more of it", "a hint: x\n  more of\n  it"),
+        ] {
+            assert_eq!(message(text, 11), wanted, "{text}");
         }
     }
 

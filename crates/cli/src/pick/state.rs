@@ -9,8 +9,8 @@ use super::keys::Key;
 use super::line::Line;
 use super::{Asked, Effect, Listing, Preview, Row, Target};
 
-/// Rows that are asked for at first: a screen, so that they are there at once.
-const ROWS_FIRST: usize = 30;
+/// Rows that are asked for at first: few, so that they are there at once. Then the rest of the screen is.
+const ROWS_FIRST: usize = 8;
 
 /// How many times as many are asked for where somebody comes near their end.
 const ROWS_TIMES: usize = 4;
@@ -314,7 +314,9 @@ impl Pick {
             done.extend(self.look());
             return done;
         }
-        self.look()
+        let mut due = self.look();
+        due.extend(self.more());
+        due
     }
 
     fn prepared(&mut self, done: Answer<Option<String>>) -> Vec<Effect> {
@@ -336,12 +338,18 @@ impl Pick {
         }
         self.selected = row;
         let mut due = self.look();
-        let is_near_end = row + self.height.max(1) >= self.listing.rows.len();
-        if is_near_end && self.listing.has_more && !self.is_listing() {
-            self.wanted = self.wanted.saturating_mul(ROWS_TIMES);
-            due.extend(self.list(true));
-        }
+        due.extend(self.more());
         due
+    }
+
+    /// Asks for more rows where what is selected is near the end of those that are there.
+    fn more(&mut self) -> Vec<Effect> {
+        let is_near_end = self.selected + self.height.max(1) >= self.listing.rows.len();
+        if !is_near_end || !self.listing.has_more || self.is_listing() {
+            return Vec::new();
+        }
+        self.wanted = self.wanted.saturating_mul(ROWS_TIMES);
+        self.list(true)
     }
 
     /// Asks for what is shown of the row that is selected.

@@ -181,6 +181,23 @@ fn more_rows_come_where_somebody_moves_down_to_them_and_keys_act_meanwhile() {
 }
 
 #[test]
+fn the_first_rows_are_there_before_the_rest_of_the_screen() {
+    let mut pick = Pick::new(setup(""));
+    pick.height = 20;
+    pick.begin();
+    let listed = |pick: &mut Pick, rows| {
+        let due = pick.update(Event::Listed(pick.lists.0, Ok(listing(rows))));
+        due.iter().find_map(|effect| match effect {
+            Effect::List(_, asked) => Some(asked.rows),
+            _ => None,
+        })
+    };
+    assert_eq!(listed(&mut pick, ROWS_FIRST), Some(ROWS_FIRST * ROWS_TIMES));
+    assert_eq!(pick.row().map(|row| row.target.id.as_str()), Some("ctx-0"), "and keys act on them");
+    assert_eq!(listed(&mut pick, ROWS_FIRST * ROWS_TIMES), None, "the screen is full");
+}
+
+#[test]
 fn a_session_is_gone_into_and_left_as_it_was() {
     let mut pick = Pick::new(setup("kiln"));
     pick.begin();

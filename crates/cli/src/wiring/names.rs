@@ -25,12 +25,14 @@ impl App {
     /// Returns the prompts that a reference names as a range, with the commit whose chain holds them. `None` where it names no range.
     pub(crate) fn range(&self, reference: &str) -> Result<Option<(String, v1::FoundRange)>, CliError> {
         // Anything else is found another way, and need not be looked for here.
-        if !reference.contains("..") || !reference.contains(':') {
+        let Some((_, numbers)) = reference.rsplit_once(':') else { return Ok(None) };
+        if !numbers.contains("..") && !numbers.contains('-') {
             return Ok(None);
         }
         let request = v1::FindRequest { takes_range: true, ..self.reference(reference) };
         let found = self.service()?.find(&request)?;
-        Ok(found.range.map(|range| (found.ctx, range)))
+        let Some(range) = found.range.clone() else { return Ok(None) };
+        Ok(Some((self.told(found), range)))
     }
 
     /// Says where scrubbing replaced the commit that was named, and returns the one that is meant.

@@ -21,6 +21,16 @@ fn stage() -> (Stage, String) {
     (stage, tip)
 }
 
+#[test]
+fn compact_and_guard_say_one_number_of_a_window() {
+    let (stage, tip) = stage();
+    let guarded = stage.json(&["guard", &tip]);
+    let entries = guarded["tokens"].as_u64().unwrap() - guarded["overhead_tokens"].as_u64().unwrap();
+    let planned = stage.json(&["compact", &tip, "--dry-run"]);
+    assert_eq!(planned["tokens_before"], entries, "{guarded}");
+    assert!(planned["tokens_after"].as_u64().unwrap() < entries, "{planned}");
+}
+
 /// Returns a command that asks the scripted server, once, for a second at most.
 fn asking(stage: &Stage, server: &ModelServer, args: &[&str]) -> Command {
     let mut command = stage.command(args);

@@ -341,6 +341,9 @@ fn the_memory_of_a_project_holds_the_sessions_of_its_clients() {
     stage.run(&["ledger", "adopt", &cwd]).ok();
     let recalls = || stage.json(&["recall", "parser", "turn"])["items"].to_string();
     let (known, recalled) = (stage.json(&["state"]), recalls());
+    // The project was moved: `@` is its newest session, wherever that worked.
+    assert_eq!(stage.json(&["show", "@", "--meta"])["session"], imported["sessions"][0]["session"]);
+    stage.run(&["guard", "--last"]).ok();
     assert_eq!(
         (&known["transcripts"], stage.run(&["ledger", "adopt", "--list"]).ok().text()),
         (&1.into(), format!("{cwd}\n"))

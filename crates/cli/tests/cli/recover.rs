@@ -456,7 +456,18 @@ fn a_session_whose_transcript_was_cut_means_all_that_was_read() {
     }
     assert_eq!(stage.json(&["list"])["sessions"].as_array().unwrap().len(), 1);
     assert_eq!(list(&stage), 2);
-    stage.run(&["fork", &format!("{id}:5"), "--dry-run", "--here"]).ok();
+    // Also where a point or a part of it is named.
+    for args in [
+        &["fork", &format!("{id}:5"), "--dry-run", "--here"][..],
+        &["show", &format!("{id}:5")],
+        &["show", &format!("{id}:2..4")],
+        &["show", &format!("{id}:2-4")],
+        &["export", &format!("{id}:2..4")],
+        &["log", &format!("{id}~2")],
+    ] {
+        let told = stage.run(args).ok();
+        assert_eq!(told.stderr.matches("s.jsonl was cut").count(), 1, "{args:?}: {}", told.stderr);
+    }
     let doctor = stage.run(&["doctor", &id]);
     assert_eq!(doctor.code, 6, "{}", doctor.stderr);
     stage.run(&["recover", &id, "--replace"]).ok();

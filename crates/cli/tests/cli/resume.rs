@@ -225,6 +225,19 @@ fn a_dry_run_says_what_would_be_written_and_writes_nothing() {
 }
 
 #[test]
+fn a_dry_run_says_the_size_of_what_would_be_written() {
+    let stage = Stage::new();
+    session(&stage);
+    stage.run(&["import"]).ok();
+    for client in ["codex", "pi", "claude"] {
+        let placed = |dry: &[&str]| {
+            stage.json(&[&["fork", SESSION, "--here", "--in", client][..], dry].concat())["bytes"].clone()
+        };
+        assert_eq!(placed(&["--dry-run"]), placed(&[]), "{client}");
+    }
+}
+
+#[test]
 fn clients_go_by_the_names_that_people_type() {
     let stage = Stage::new();
     session(&stage);

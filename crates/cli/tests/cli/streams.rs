@@ -190,3 +190,15 @@ fn the_same_trouble_of_many_files_is_said_once() {
     );
     assert_eq!(said.matches("secrets.toml:1").count(), 1, "{said}");
 }
+
+/// A full disk is no success, whatever is printed.
+#[test]
+fn a_text_that_cannot_be_written_is_a_failure() {
+    let scene = Scene::new();
+    for args in [&["--version"][..], &["--help"], &["list"], &["list", "--json"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("the full device");
+        let ended = scene.stage.command(args).stdout(full).output().expect("the binary runs");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(!ended.status.success() && said.contains("writing the output failed"), "{args:?}: {said}");
+    }
+}

@@ -281,8 +281,8 @@ fn best(
     (query, mut checked): (&SearchQuery, usize),
     read: &mut ReadHit<'_>,
 ) -> Result<(Vec<SearchHit>, Option<SearchNote>), SettleError> {
+    let (mut page, mut seen) = (HitPage::of(query), HashSet::new());
     loop {
-        let mut page = HitPage::of(query);
         let wanted = Wanted { hits: checked.max(page.ranked_min()), ..Wanted::hits(checked) };
         let found = search(asked, groups, parsed, wanted)?;
         let is_all = found.len() < wanted.hits;
@@ -290,7 +290,10 @@ fn best(
             if page.is_full() {
                 break;
             }
-            page.extend(read(scored)?);
+            // Of more candidates the first ones are those of before.
+            if seen.insert(scored.number) {
+                page.extend(read(scored)?);
+            }
         }
         if is_all || page.is_full() {
             return Ok((page.finish(), None));

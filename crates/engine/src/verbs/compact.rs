@@ -162,6 +162,8 @@ pub struct Compacted {
     pub tokens_after: u64,
     /// The format of both.
     pub format: FormatId,
+    /// The context after, in its format.
+    pub after: Vec<u8>,
     /// Bytes of the summary's record.
     pub bytes: Bytes,
     /// Who wrote the summary: `given`, `off`, `heuristic` or `model`.

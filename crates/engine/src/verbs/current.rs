@@ -117,10 +117,8 @@ impl Engine {
         cwd: Option<&str>,
         is_meant: &mut dyn FnMut(&Session) -> bool,
     ) -> Result<Session> {
-        let filter =
-            SessionFilter { project: cwd.map(str::to_owned), main_only: true, ..SessionFilter::default() };
         let (mut latest, mut unused) = (None, None);
-        self.each_session(&filter, &mut |session, is_recorded| {
+        self.each_session_of(cwd, &mut |session, is_recorded| {
             if !is_recorded || is_command_record(&session.format) || !is_meant(&session) {
                 return ControlFlow::Continue(());
             }
@@ -144,10 +142,8 @@ impl Engine {
     /// # Errors
     /// `NothingThere` where there are fewer; store errors.
     pub(crate) fn session_before(&self, here: &str, back: u64) -> Result<Session> {
-        let filter =
-            SessionFilter { project: Some(here.to_owned()), main_only: true, ..SessionFilter::default() };
         let (mut found, mut seen, mut left) = (None, HashSet::new(), back);
-        self.each_session(&filter, &mut |session, is_recorded| {
+        self.each_session_of(Some(here), &mut |session, is_recorded| {
             let is_counted = is_recorded
                 && session.tip.is_some()
                 && !session.is_unused()
@@ -173,6 +169,31 @@ impl Engine {
                 place: format!("only {count} worked in or below {here}"),
             },
         })
+    }
+
+    /// Gives the sessions of a directory as [`Engine::each_session`] does: those that worked in it or below it. Where nobody did, those
+    /// of its project: it may have been moved, or be another worktree.
+    fn each_session_of(
+        &self,
+        here: Option<&str>,
+        take: &mut dyn FnMut(Session, bool) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let all = SessionFilter { main_only: true, ..SessionFilter::default() };
+        let Some(here) = here else { return self.each_session(&all, take) };
+        let mut is_any = false;
+        let below = SessionFilter { project: Some(here.to_owned()), ..all.clone() };
+        self.each_session(&below, &mut |session, is_recorded| {
+            is_any |= is_recorded && session.tip.is_some() && !session.is_unused();
+            take(session, is_recorded)
+        })?;
+        let may_be_elsewhere = !is_any && Path::new(here).is_absolute();
+        let project = may_be_elsewhere.then(|| self.project_scope(here)).transpose()?;
+        match project.filter(|project| project.folder().is_none()) {
+            Some(project) => self.each_session(&all, &mut |session, is_recorded| {
+                if project.holds(&session) { take(session, is_recorded) } else { ControlFlow::Continue(()) }
+            }),
+            None => Ok(()),
+        }
     }
 
     /// Gives sessions one by one, the latest first, with whether they were recorded in this store, until `take` has enough.

@@ -30,6 +30,8 @@ pub struct Meant {
     pub ctx: CommitId,
     /// Where a session was named: the session, whose newest commit `ctx` is.
     pub session: Option<Session>,
+    /// Where a step from a session was named (`4a36:3`, `4a36~2`): the session.
+    pub within: Option<Session>,
     /// Where a prompt was named: the entry of the chain of `before` that the commit ends ahead of.
     pub prompt: Option<MeantPrompt>,
 }
@@ -44,10 +46,12 @@ pub struct MeantPrompt {
 }
 
 /// Prompts that a reference names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeantRange {
     /// A commit whose chain holds them.
     pub ctx: CommitId,
+    /// The session that was named.
+    pub within: Option<Session>,
     /// The number of the first one.
     pub from: u64,
     /// The number of the last one.
@@ -97,13 +101,15 @@ impl Engine {
             return Err(EngineError::PromptRange { text, of, from, why: BadRange::OnePoint });
         }
         if let Some((before, step)) = last_step(text) {
-            let from = self.meant(before, here)?.ctx;
-            return match step {
-                Step::Back(commits) => {
-                    Ok(Meant { ctx: self.back(from, commits, text)?, session: None, prompt: None })
+            let Meant { ctx: from, session, within, .. } = self.meant(before, here)?;
+            let (ctx, prompt) = match step {
+                Step::Back(commits) => (self.back(from, commits, text)?, None),
+                Step::BeforePrompt(number) => {
+                    let (ctx, prompt) = self.before_prompt(from, number, text)?;
+                    (ctx, Some(prompt))
                 }
-                Step::BeforePrompt(number) => self.before_prompt(from, number, text),
             };
+            return Ok(Meant { ctx, session: None, within: session.or(within), prompt });
         }
         let session = self.session_titled(text)?;
         of_known(Known::Session(session), text)
@@ -119,7 +125,7 @@ impl Engine {
         if self.known(text)?.is_some() {
             return Ok(None);
         }
-        let ctx = self.meant(of, here)?.ctx;
+        let Meant { ctx, session, within, .. } = self.meant(of, here)?;
         let prompts = self.numbered_prompts(ctx)?.len() as u64;
         let through = through.unwrap_or(prompts);
         if let Some(number) = [from, through].into_iter().find(|number| !(1..=prompts).contains(number)) {
@@ -129,7 +135,7 @@ impl Engine {
             let (text, of) = (text.to_owned(), of.to_owned());
             return Err(EngineError::PromptRange { text, of, from, why: BadRange::Backwards });
         }
-        Ok(Some(MeantRange { ctx, from, through }))
+        Ok(Some(MeantRange { ctx, within: session.or(within), from, through }))
     }
 
     /// Finds a commit by a name of its own, and by no title: for what cannot be taken back.
@@ -442,13 +448,13 @@ impl Engine {
 
 fn of_known(known: Known, text: &str) -> Result<Meant> {
     match known {
-        Known::Commit(ctx) => Ok(Meant { ctx, session: None, prompt: None }),
+        Known::Commit(ctx) => Ok(Meant { ctx, session: None, within: None, prompt: None }),
         Known::Session(session) => {
             let ctx = session.tip.ok_or_else(|| EngineError::NotFound {
                 what: Wanted::CommitOfSession,
                 text: text.to_owned(),
             })?;
-            Ok(Meant { ctx, session: Some(session), prompt: None })
+            Ok(Meant { ctx, session: Some(session), within: None, prompt: None })
         }
     }
 }

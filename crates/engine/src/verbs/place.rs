@@ -101,7 +101,9 @@ pub struct PreparedPlacement {
     pub origin_cwd: Option<String>,
     /// The text of the user entry that was cut off.
     pub prompt: Option<String>,
-    /// What a translation changed and dropped; none where nothing was translated.
+    /// What the bytes are made from where that is a translation; none where they are as they were stored.
+    pub conversion_of: Option<ConversionOf>,
+    /// What a translation changed and dropped; none where nothing was translated, and in a preview.
     pub losses: Option<LossReport>,
     /// What the user should know.
     pub notes: Vec<Note>,
@@ -125,11 +127,7 @@ impl Engine {
             origin_cwd: prepared.origin_cwd.clone(),
             client_version: options.client_version.clone(),
             // With secrets put back nobody can make it again.
-            conversion_of: (prepared.losses.is_some() && !options.with_secrets).then(|| ConversionOf {
-                ctx,
-                stop: options.stop,
-                at: options.at_entry.clone(),
-            }),
+            conversion_of: prepared.conversion_of.filter(|_| !options.with_secrets),
         };
         let mut placing =
             Placing::begin(&wish, &self.leftovers.files, (self.ids.as_ref(), self.clock.as_ref()))?;
@@ -176,6 +174,7 @@ impl Engine {
         if let Some(target) = self.other_format(prepared.continues, Some(&prepared.format), stop)? {
             let (snapshot, made) = self.translated_snapshot(prepared.continues, target, stop)?;
             (prepared.continues, prepared.stop, prepared.losses) = (snapshot, Stop::Compaction, made.losses);
+            prepared.conversion_of = Some(ConversionOf { ctx, stop, at: at.map(str::to_owned) });
         }
         Ok(prepared)
     }
@@ -197,6 +196,9 @@ impl Engine {
         if is_within && !self.is_cut_as_lines(prepared.continues, Some(&prepared.format), stop)? {
             let message = "checked to the end of the turn; the session would end at the entry".to_owned();
             prepared.notes.push(Note::new(NoteCode::Degraded, message));
+        }
+        if self.other_format(prepared.continues, Some(&prepared.format), stop)?.is_some() {
+            prepared.conversion_of = Some(ConversionOf { ctx, stop, at: at.map(str::to_owned) });
         }
         Ok(prepared)
     }
@@ -226,6 +228,7 @@ impl Engine {
             format,
             origin_cwd: self.origin_cwd(ctx)?,
             prompt: head.prompt,
+            conversion_of: None,
             losses: None,
             notes,
         })

@@ -204,7 +204,10 @@ impl Text {
             } else {
                 path
             };
-            self.line(&format!("{path} (+{} −{})", lines.added, lines.removed));
+            // Of a file that a command wrote no lines are known.
+            let counts =
+                (lines.added + lines.removed > 0).then(|| format!(" (+{} −{})", lines.added, lines.removed));
+            self.line(&format!("{path}{}", counts.unwrap_or_default()));
         }
         self.more(files.len(), FILES_MAX);
         let outside = (all - files.len()) as u64;

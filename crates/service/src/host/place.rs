@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use stemmata_api::v1::{MaterializeRequest, Note, Placed, PreparePlacementRequest, PreparedPlacement};
 use stemmata_api::{Answer, Code, Control, GiveBack, Problem};
 use stemmata_engine::{
-    BetterState, ConversionOf, PlacedFile, Placing, PlacingWish,
+    BetterState, PlacedFile, Placing, PlacingWish,
     clients::{self, Client},
     runtime_of, transcript_of,
 };
@@ -266,21 +266,12 @@ impl Host {
             // As `doctor` judges, so that both say the same of a session.
             client_version: self.judged_by(&format, what.request.client_version.as_deref()),
             format,
-            conversion_of: self.conversion_of(what, prepared)?,
+            // With secrets put back nobody can make it again.
+            conversion_of: match &prepared.conversion_of {
+                Some(of) if !what.request.with_secrets => Some(wire::place::conversion_of(of)?),
+                _ => None,
+            },
         })
-    }
-
-    /// Returns what a conversion is made from. With secrets put back nobody can make it again.
-    fn conversion_of(
-        &self,
-        what: &WhatToPlace<'_>,
-        prepared: &PreparedPlacement,
-    ) -> Result<Option<ConversionOf>, Fault> {
-        if prepared.losses.is_none() || what.request.with_secrets {
-            return Ok(None);
-        }
-        let stop = local::stop(self.home.engine()?, &what.request.stop)?;
-        Ok(Some(ConversionOf { ctx: what.request.ctx.parse()?, stop, at: what.request.at.clone() }))
     }
 
     fn with_secrets(&self, prepared: &PreparedPlacement, out: &mut dyn Write) -> Result<Vec<Note>, Fault> {

@@ -13,17 +13,17 @@ use std::io::Read;
 
 use stemmata_api::v1::{
     Blame, BlameRequest, Changed, CheckpointRequest, Checkpointed, Children, ChildrenRequest, Commit,
-    CommitPage, CompactRequest, Compacted, CompareRequest, Comparison, Diff, FindRequest, Found, FoundPrompt,
-    FoundRange, HistoryRequest, LastCompactionRequest, LatestSessionRequest, Named, OverviewRequest,
-    ResolveRequest, ResolveScope, Resolved, Session, SessionMeant, SessionPage, SessionRequest,
-    SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest, ShowTurnRequest, ShowTurnsRequest, ShownTurn,
-    ShownTurns, SnapshotRequest, Stats, StatsRequest, TaggedCommit, Tags, TagsRequest, TipsRequest, Tree,
-    TreeRequest, Uncompacted, UpdateRequest,
+    CommitPage, CompactRequest, Compacted, CompareRequest, Comparison, CutTranscript, Diff, FindRequest,
+    Found, FoundPrompt, FoundRange, HistoryRequest, LastCompactionRequest, LatestSessionRequest, Named,
+    OverviewRequest, ResolveRequest, ResolveScope, Resolved, Session, SessionMeant, SessionPage,
+    SessionRequest, SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest, ShowTurnRequest,
+    ShowTurnsRequest, ShownTurn, ShownTurns, SnapshotRequest, Stats, StatsRequest, TaggedCommit, Tags,
+    TagsRequest, TipsRequest, Tree, TreeRequest, Uncompacted, UpdateRequest,
 };
 use stemmata_api::{Answer, Chains, Control};
 use stemmata_engine::{Engine, EngineError, MeantRange, Wanted};
 use stemmata_model::{CommitId, Principal, SessionId, Timestamp, shortest_unique};
-use stemmata_store::ResolveScope as Scope;
+use stemmata_store::{ResolveScope as Scope, Session as StoredSession};
 
 use super::{Local, ctx, is_path, items_max, redirected_from, size, stop};
 use crate::fault::Fault;
@@ -231,16 +231,22 @@ fn found(engine: &Engine, request: &FindRequest) -> Result<Found, Fault> {
     }
     let text = request.text.as_str();
     if request.takes_range
-        && let Some(MeantRange { ctx, from, through }) = engine.meant_range(text, request.here.as_deref())?
+        && let Some(MeantRange { ctx, within, from, through }) =
+            engine.meant_range(text, request.here.as_deref())?
     {
-        return Ok(Found { range: Some(FoundRange { from, through }), ..at(ctx) });
+        let cut = cut(engine, within.as_ref())?;
+        return Ok(Found { range: Some(FoundRange { from, through }), cut, ..at(ctx) });
     }
     let meant = engine.meant(text, request.here.as_deref())?;
     let session_id = meant.session.as_ref().map(|session| session.session.to_string());
-    let cut =
-        meant.session.as_ref().map(|session| wire::session::cut(engine, session)).transpose()?.flatten();
+    let cut = cut(engine, meant.session.as_ref().or(meant.within.as_ref()))?;
     let is_id = meant.session.is_none() && meant.prompt.is_none();
     let redirected_from = if is_id { redirected_from(engine, text, meant.ctx)? } else { None };
     let prompt = meant.prompt.map(|prompt| FoundPrompt { of: prompt.of.to_string(), entry: prompt.entry });
     Ok(Found { session_id, prompt, redirected_from, cut, ..at(meant.ctx) })
+}
+
+/// Returns what is left of a session that was named in its transcript, where that was cut.
+fn cut(engine: &Engine, named: Option<&StoredSession>) -> Result<Option<CutTranscript>, Fault> {
+    named.map_or(Ok(None), |session| wire::session::cut(engine, session))
 }

@@ -1,7 +1,7 @@
 //! Sessions that are placed for a client, as wire types and back.
 
 use stemmata_api::v1;
-use stemmata_engine::{PlacementRecord, PreparedPlacement, WrittenFile};
+use stemmata_engine::{ConversionOf, PlacementRecord, PreparedPlacement, WrittenFile};
 use stemmata_model::{FormatId, MachineId, SessionId};
 
 use crate::fault::Fault;
@@ -16,9 +16,20 @@ pub(crate) fn prepared(prepared: &PreparedPlacement) -> v1::PreparedPlacement {
         format: prepared.format.to_string(),
         origin_cwd: prepared.origin_cwd.clone(),
         prompt: prepared.prompt.clone(),
+        conversion_of: prepared.conversion_of.as_ref().map(|of| v1::ConversionOf {
+            ctx: of.ctx.to_string(),
+            stop: of.stop.to_string(),
+            at: of.at.clone(),
+        }),
         losses: prepared.losses.as_ref().map(wire::losses),
         notes: wire::notes(&prepared.notes),
     }
+}
+
+/// Reads what a translation is made from.
+pub(crate) fn conversion_of(of: &v1::ConversionOf) -> Result<ConversionOf, Fault> {
+    let stop = of.stop.parse().map_err(|error| bad_request("stop", error))?;
+    Ok(ConversionOf { ctx: of.ctx.parse()?, stop, at: of.at.clone() })
 }
 
 /// Returns the wire form of what is remembered of a session that was placed.

@@ -46,6 +46,7 @@ impl MadeCompaction {
             moved,
             tokens_before: self.tokens_before,
             tokens_after: self.tokens_after,
+            after: self.after,
             format: self.format,
             bytes: Bytes::of(&self.bytes),
             with: self.with,

@@ -6,13 +6,14 @@ use stemmata_api::v1::{
 };
 use stemmata_api::{Code, Problem};
 use stemmata_engine::{
-    self as engine, CompactOf, CompactWanted, CompactWith, CompactionDiff, Engine, NewestCompaction,
-    Summarizer, WindowRules,
+    self as engine, CompactOf, CompactWanted, CompactWith, CompactionDiff, Engine, LiveWindow,
+    NewestCompaction, Summarizer, WindowRules,
 };
 use stemmata_model::{CommitId, SessionId, Tokens};
 use stemmata_prompt::window::KeepRecent;
 
 use crate::fault::Fault;
+use crate::local::counters::counter_or_estimate;
 use crate::local::summarize::size_of;
 use crate::local::{bad_request, ctx};
 use crate::wire;
@@ -64,12 +65,12 @@ pub(super) fn compact(
     };
     if request.dry_run {
         let (made, diff) = engine.compact_dry(of, &wanted)?;
-        return Ok(Compacted { id: None, ..answer(&made, &diff, later) });
+        return Ok(Compacted { id: None, ..answer(&made, &diff, (counted(engine, &made)?, later)) });
     }
     // A better summary of what was compacted once is a branch, whoever keeps the session.
     let place = if request.again { CompactOf::Branch(of) } else { CompactOf::Commit(of) };
     let made = engine.compact(&place, &wanted)?;
-    Ok(answer(&made, &engine.diff(made.id)?, later))
+    Ok(answer(&made, &engine.diff(made.id)?, (counted(engine, &made)?, later)))
 }
 
 /// Compares the context after the last compaction with the one before it.
@@ -142,14 +143,25 @@ fn checked(request: &CompactRequest) -> Result<(), Fault> {
     Ok(())
 }
 
-fn answer(made: &engine::Compacted, diff: &CompactionDiff, later: Option<Note>) -> Compacted {
+/// Returns what the window takes before and after, as `guard` counts its entries: two commands say one number.
+fn counted(engine: &Engine, made: &engine::Compacted) -> Result<(Tokens, Tokens), Fault> {
+    let live = engine.live_window(made.parent)?;
+    let (counter, _) = counter_or_estimate(engine, None, live.model.as_deref())?;
+    Ok((live.entry_tokens(&counter), LiveWindow::entry_tokens_of(&made.format, &made.after, &counter)?))
+}
+
+fn answer(
+    made: &engine::Compacted,
+    diff: &CompactionDiff,
+    ((before, after), later): ((Tokens, Tokens), Option<Note>),
+) -> Compacted {
     let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     Compacted {
         id: Some(made.id.to_string()),
         parent: made.parent.to_string(),
         format: made.format.to_string(),
-        tokens_before: made.tokens_before,
-        tokens_after: made.tokens_after,
+        tokens_before: before.0,
+        tokens_after: after.0,
         bytes: made.bytes.0,
         with: made.with.to_owned(),
         moved: made.moved.as_ref().map(ToString::to_string),
