@@ -81,7 +81,7 @@ const FLAGS_MEANT: &[(&[&str], &[&str])] = &[
 const FLAGS_ABSENT: &[(&str, &str, &str)] = &[(
     "import",
     "client",
-    "`stemma import` reads every client; with a path, such as `stemma import ~/.codex`, it reads what lies there",
+    "`stemma import` reads every client; `stemma import PATH` reads one client's folder",
 )];
 
 /// What there is none of, and what does most of it.
@@ -324,7 +324,9 @@ mod tests {
         ] {
             assert_eq!(said(line), Some(format!("did you mean {meant}?")), "{line}");
         }
-        assert!(said("stemma import --client codex").is_some_and(|said| said.contains("import ~/.codex")));
+        assert!(
+            said("stemma import --client codex").is_some_and(|said| said.contains("`stemma import PATH`"))
+        );
         assert!(said("stemma show -1").is_some_and(|said| said.contains("`@-1`")));
         for (line, next) in [
             ("stemma unpin", "`stemma unpin "),
