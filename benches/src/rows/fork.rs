@@ -100,7 +100,6 @@ fn placed(
     let chain = engine.store().ancestors(tip, usize::try_from(DEPTH_MAX)?)?;
     let middle = chain.get(chain.len() / 2).context("a chain without a commit")?.id;
     let options = PlaceOptions {
-        with_secrets: false,
         runtime: None,
         config_dir: folder.join("client"),
         cwd: PathBuf::from("/srv/project"),

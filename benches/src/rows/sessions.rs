@@ -59,7 +59,6 @@ pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
 
     let engine = stores::engine(&store)?;
     let options = PlaceOptions {
-        with_secrets: false,
         runtime: None,
         config_dir: folder.path().join("client"),
         cwd: PathBuf::from("/home/ann/shop"),

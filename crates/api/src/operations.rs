@@ -46,8 +46,7 @@ use crate::v1::{
     TurnOverflow, TurnPiece, TurnPrompt, TurnPrune, TurnPruned, TurnRecovered, TurnResult, TurnStored,
     TurnTask, TurnUsage, TurnWindow, TurnWindowReport, TurnWindowRequest, TurnWindowSample, TurnWindowShown,
     Uncompacted, UnforgetRequest, Unforgotten, UnreadFile, UnreadLedger, UntrustedRules, UpdateRequest,
-    VaultPurged, VaultStatus, Verify, Watched, WindowCall, WindowEntry, WindowLimit, WindowLimits,
-    WindowResult,
+    VaultRemoved, Verify, Watched, WindowCall, WindowEntry, WindowLimit, WindowLimits, WindowResult,
 };
 
 /// An operation.
@@ -117,9 +116,8 @@ pub const OPERATIONS: &[Operation] = &[
     row::<Scan>("maintain.scan", &["scan"]).asks::<ScanRequest>(),
     row::<ClientScan>("host.scan_clients", &["scan --clients"]),
     row::<Scrub>("maintain.scrub", &["scrub"]).asks::<ScrubRequest>(),
-    row::<VaultStatus>("host.vault_status", &["vault status"]),
     row::<TrustedRules>("host.trusted_rules", &["secrets trust", "secrets distrust", "secrets list"]),
-    row::<VaultPurged>("host.vault_purge", &["vault purge"]),
+    row::<VaultRemoved>("host.remove_vault", &["forget --vault"]),
     row::<Gc>("maintain.collect", &["gc"]).asks::<CollectRequest>(),
     row::<BundleExported>("give_back.export_bundle", &["bundle export"]).asks::<BundleExportRequest>(),
     row::<BundleImported>("give_back.import_bundle", &["bundle import"]).asks::<BundleImportRequest>(),

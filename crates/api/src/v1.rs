@@ -98,7 +98,7 @@ pub use search::{
 };
 pub use secrets::{
     ClientFinding, ClientScan, Scan, ScanFinding, ScanRequest, Scrub, ScrubKind, ScrubRedirect, ScrubRequest,
-    TrustedFile, TrustedRules, UnreadFile, UnreadLedger, VaultPurgeRequest, VaultPurged, VaultStatus,
+    TrustedFile, TrustedRules, UnreadFile, UnreadLedger, VaultRemoved,
 };
 pub use session::{
     LatestSessionRequest, Session, SessionDetails, SessionPage, SessionRequest, SessionsRequest,

@@ -66,9 +66,9 @@ const MEANT: &[(&[&str], &str)] = &[
 
 /// What people call a flag elsewhere, with what it is called here: the first one that the command has.
 const FLAGS_MEANT: &[(&[&str], &[&str])] = &[
-    (&["client", "runtime", "agent", "tool", "target"], &["in", "client"]),
+    (&["client", "runtime", "agent", "tool", "target", "to"], &["in", "client"]),
     (&["number", "count", "max", "top", "lines"], &["limit"]),
-    (&["output", "file"], &["out"]),
+    (&["output", "file", "html", "markdown"], &["out"]),
     (&["force", "confirm", "no-confirm", "assume-yes"], &["yes"]),
     (&["dry", "simulate", "plan", "preview", "check"], &["dry-run"]),
     (&["after", "newer", "from-date"], &["since"]),
@@ -151,6 +151,22 @@ pub(crate) fn advice(error: &clap::Error, arguments: &[OsString]) -> Option<Stri
         }
         _ => None,
     }
+}
+
+/// Says whether what the parser proposes for a flag or a command that it does not know is one that was spelled wrong.
+pub(crate) fn is_near(error: &clap::Error) -> bool {
+    let strings = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => vec![text.as_str()],
+        Some(ContextValue::Strings(all)) => all.iter().map(String::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let (kinds, near) = match error.kind() {
+        ErrorKind::InvalidSubcommand => (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand),
+        ErrorKind::UnknownArgument => (ContextKind::InvalidArg, ContextKind::SuggestedArg),
+        _ => return true,
+    };
+    let typed = strings(kinds);
+    strings(near).iter().any(|near| typed.iter().any(|typed| is_slip(typed, near)))
 }
 
 /// Returns what a flag that a command does not have probably means.

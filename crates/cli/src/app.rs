@@ -9,7 +9,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory as _, FromArgMatches as _};
 use stemmata_api::{Code, Problem};
 
-use crate::advice::advice;
+use crate::advice::{advice, is_near};
 use crate::args::ledger::EventsCommand;
 use crate::args::memory::MemoryCommand;
 use crate::args::prompts::PromptCommand;
@@ -174,7 +174,6 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Scan(args) => commands::scan::run(app, &args),
         Command::Scrub(args) => commands::scrub::run(app, &args),
         Command::Secrets(args) => commands::secrets::run(app, &args),
-        Command::Vault(args) => commands::vault::run(app, &args),
         Command::Gc(args) => commands::gc::run(app, &args),
         Command::Bundle(args) => commands::bundle::run(app, &args),
         Command::Prompts(command) => prompts(app, &command),
@@ -289,12 +288,16 @@ fn usage(error: &clap::Error, arguments: &[OsString], environment: &Environment)
             for (meant_for_programmers, plain) in NO_NUMBER {
                 text = text.replace(meant_for_programmers, plain);
             }
-            if let Some(advice) = advice(error, arguments) {
-                // What the parser proposes is a guess by letters.
+            let advice = advice(error, arguments);
+            // What the parser proposes is a guess by letters.
+            if advice.is_some() || !is_near(error) {
                 let mut kept: Vec<&str> =
                     text.lines().filter(|line| !line.trim_start().starts_with("tip:")).collect();
                 kept.dedup_by(|line, before| line.trim().is_empty() && before.trim().is_empty());
-                text = format!("{}\n{}: {advice}", kept.join("\n").trim_end(), Style::Hint.paint("hint"));
+                text = kept.join("\n");
+            }
+            if let Some(advice) = advice {
+                text = format!("{}\n{}: {advice}", text.trim_end(), Style::Hint.paint("hint"));
             }
             Console::plain_error(text.trim_end(), Stream { color, ..plain(environment) });
         }

@@ -191,8 +191,6 @@ pub(crate) enum Command {
     Scrub(secrets::Scrub),
     /// Trust or reject a project's own rules for secrets
     Secrets(secrets::Secrets),
-    /// Show and delete the redacted secrets kept on this machine
-    Vault(secrets::Vault),
     /// Delete expired and unreferenced data, then repack
     Gc(keep::Gc),
     /// Export sessions to one portable file, and import such files

@@ -76,7 +76,6 @@ pub(crate) mod uncompact;
 pub(crate) mod undo;
 mod unread;
 pub(crate) mod update;
-pub(crate) mod vault;
 pub(crate) mod verify;
 pub(crate) mod watch;
 

@@ -71,6 +71,9 @@ pub(crate) struct App {
     pub(crate) log_trouble: OnceCell<String>,
 }
 
+/// A setting of earlier versions, which many a configuration has.
+const VAULT_SETTING: &str = "secrets.vault";
+
 /// A clock that stands still, for tests.
 struct FixedClock(Timestamp);
 
@@ -116,7 +119,13 @@ impl App {
         let console = console(&environment, &config, global);
         for name in &config.unknown {
             let place = config.file().map(|path| path.display().to_string()).unwrap_or_default();
-            console.warn(&format!("{place}: `{name}` is not a setting of this version"));
+            if name == VAULT_SETTING {
+                let note = Style::Note.paint("note");
+                console
+                    .say(&format!("{note}: {place}: `{name}` has no effect: replaced secrets are not kept"));
+            } else {
+                console.warn(&format!("{place}: `{name}` is not a setting of this version"));
+            }
         }
         let clock: Arc<dyn Clock> = match global.test_now {
             Some(now) => Arc::new(FixedClock(now)),
@@ -257,7 +266,9 @@ impl App {
     pub(crate) fn say_notes(&self) -> Result<(), CliError> {
         for note in self.home()?.notes() {
             match note {
-                HomeNote::Moved(_) => self.console.say(&format!("{}: {note}", Style::Note.paint("note"))),
+                HomeNote::Moved(_) | HomeNote::Vault(_) => {
+                    self.console.say(&format!("{}: {note}", Style::Note.paint("note")));
+                }
                 HomeNote::Place(_) if self.console.quiet => {}
                 HomeNote::Place(_) | HomeNote::Index(_) => self.console.warn(&note.to_string()),
             }

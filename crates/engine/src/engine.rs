@@ -25,7 +25,6 @@ use crate::ports::{Clock, NewIds};
 use crate::scrubbing::Scrubbing;
 use crate::search::IndexSlot;
 use crate::temporary::{Leftovers, TempFiles};
-use crate::vault::Vault;
 
 /// Former machines of a store that count at most; a directory is moved every few years.
 pub const FORMER_MACHINES_MAX: usize = 64;
@@ -78,7 +77,6 @@ pub struct Engine {
     pub(crate) identity: Arc<Identity>,
     pub(crate) policy: Arc<CapturePolicy>,
     pub(crate) growth: Arc<Growth>,
-    pub(crate) vault: Option<Arc<Vault>>,
     /// The search index; hooks and recorders have none.
     pub(crate) index: Arc<IndexSlot>,
     /// What was learned of token counts; as the index.
@@ -120,7 +118,6 @@ impl Engine {
             identity: Arc::new(identity),
             policy: Arc::default(),
             growth: Arc::default(),
-            vault: None,
             index: Arc::default(),
             calibration: Arc::default(),
             efforts: Arc::default(),

@@ -16,7 +16,6 @@ use crate::capture::policy::HeldBack;
 use crate::home::{Quota, QuotaPlan};
 use crate::search::SearchError;
 use crate::settings::SettingError;
-use crate::vault::VaultError;
 use crate::verbs::find::CANDIDATES_MAX;
 
 /// A candidate for something that was named ambiguously.
@@ -293,9 +292,6 @@ pub enum EngineError {
     /// A name that is none.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// Something is wrong with the vault.
-    #[error(transparent)]
-    Vault(#[from] VaultError),
     /// Something is wrong with a bundle.
     #[error(transparent)]
     Bundle(#[from] BundleError),
@@ -402,14 +398,6 @@ impl EngineError {
                 BundleError::Truncated { .. } | BundleError::Damaged { .. } => ErrorKind::Corrupt,
                 BundleError::Missing { .. } => ErrorKind::NotFound,
                 BundleError::Io { .. } => ErrorKind::System,
-            },
-            Self::Vault(error) => match error {
-                VaultError::Io { .. } | VaultError::Random { .. } => ErrorKind::System,
-                VaultError::PlanMoved => ErrorKind::BadInput,
-                VaultError::Exposed { .. } => ErrorKind::Refused,
-                VaultError::WrongKey { .. } | VaultError::NoVault { .. } => ErrorKind::Corrupt,
-                VaultError::Full { .. } => ErrorKind::Full,
-                VaultError::Locked { .. } | VaultError::Unfinished { .. } => ErrorKind::Locked,
             },
             Self::Refused { .. } | Self::HeldBack { .. } | Self::Rules(_) | Self::Scrub(_) => {
                 ErrorKind::Refused

@@ -18,6 +18,7 @@ mod rules_file;
 mod shown;
 mod streams;
 mod take_up;
+mod vault;
 
 use std::fmt;
 use std::fs::DirBuilder;
@@ -43,7 +44,6 @@ use crate::scrubbing::{Scrubbing, UntrustedMet};
 use crate::search::IndexSlot;
 use crate::settings::Settings;
 use crate::temporary::{Leftovers, TempFiles};
-use crate::vault::Vault;
 use rules_file::Rules;
 pub(crate) use rules_file::rules_of;
 
@@ -58,6 +58,7 @@ pub use rules_file::TrustedRules;
 pub use shown::ShownFiles;
 pub use streams::{StreamProof, Streams};
 pub use take_up::{NotTakenUp, TakeUpLimits};
+pub use vault::VaultFiles;
 
 /// Characters of a label at most: it is part of every principal.
 const LABEL_CHARS_MAX: usize = 64;
@@ -89,23 +90,28 @@ pub enum HomeNote {
     Place(String),
     /// What was forgotten is still in the search index.
     Index(String),
+    /// An earlier version left a vault. Told once.
+    Vault(PathBuf),
 }
 
 impl fmt::Display for HomeNote {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Moved(text) | Self::Place(text) | Self::Index(text) => formatter.write_str(text),
+            Self::Vault(folder) => write!(
+                formatter,
+                "{} holds secrets that an earlier version kept; nothing reads them now: `stemma forget --vault` overwrites and \
+                 removes them",
+                folder.display()
+            ),
         }
     }
 }
 
-/// A data directory: who this machine is, what is not captured, the owner's rules for secrets, the vault, where ledgers are
-/// kept, what hooks left, how full it may become. Every program that uses a store goes through one.
+/// A data directory: who this machine is, what is not captured, the owner's rules for secrets, where ledgers are kept, what hooks left, how full it may become. Every program that uses a store goes through one.
 ///
-/// Identity, exclusions, rules, vault and ledgers hold for every engine that it gives. Two things only a program can time, so
-/// they are asked for: [`Home::hold_quota`] before much is taken in, and [`Engine::check_vault`] before something is stored that
-/// could be stored later. [`Engine::nudge`] asks for the second itself; importing, watching and recording through
-/// `stemmata-service` ask for what they need.
+/// Identity, exclusions, rules and ledgers hold for every engine that it gives. One thing only a program can time, so it is asked
+/// for: [`Home::hold_quota`] before much is taken in.
 ///
 /// Opening makes folders and nothing else. [`Home::engine`] opens the store, once. [`Home::take_up`] captures what hooks left.
 /// Every method may be called from any thread.
@@ -288,7 +294,7 @@ impl Home {
         }))
     }
 
-    /// Returns the engine. The first call opens the store, the ledgers and the vault, and reads exclusions and the owner's
+    /// Returns the engine. The first call opens the store and the ledgers, and reads exclusions and the owner's
     /// rules; where it fails the next one tries again.
     ///
     /// # Errors
@@ -337,10 +343,6 @@ impl Home {
         };
         let mut engine = Engine::new(store, Arc::clone(clock), Arc::clone(ids), identity);
         engine.policy = Arc::new(self.policy_in_force());
-        let vault = Vault::at(self.dir.join("vault"), settings.keeps_vault).with_patience(self.patience());
-        // To wipe what an interruption left takes as long as it is large; `run` can wait for that.
-        let is_for_hook = matches!(open_for, OpenFor::Hook(_));
-        engine.vault = Some(Arc::new(if is_for_hook { vault.leaving_remains() } else { vault }));
         engine.save_events = settings.save_events;
         engine.sidecars = settings.sidecars;
         // Files that were written are removed with their outputs, also where no more are written.
@@ -367,6 +369,9 @@ impl Home {
             let left = engine.sweep_if_marked();
             self.note(left.unwrap_or_else(|error| Some(error.to_string())).map(HomeNote::Index));
             self.note(surroundings::look(&folder).warnings().into_iter().map(HomeNote::Place));
+            self.note(
+                self.vault().filter(|folder| self.is_told_first("a vault", folder)).map(HomeNote::Vault),
+            );
         }
         Ok(Renewed { rules, engine })
     }
@@ -382,6 +387,16 @@ impl Home {
     /// Returns what opening found since the last call.
     pub fn notes(&self) -> Vec<HomeNote> {
         std::mem::take(&mut *held(&self.notes))
+    }
+
+    /// Says whether something is told of a path for the first time, and remembers it.
+    fn is_told_first(&self, what: &str, path: &Path) -> bool {
+        let mut shown = self.shown_files();
+        let is_first = shown.add(what, path);
+        if is_first {
+            shown.keep();
+        }
+        is_first
     }
 
     fn note(&self, notes: impl IntoIterator<Item = HomeNote>) {

@@ -31,7 +31,6 @@ mod scrubbing;
 mod search;
 mod settings;
 mod temporary;
-mod vault;
 mod verbs;
 mod worktree;
 
@@ -80,7 +79,7 @@ pub use guard::{
 pub use home::{
     Calls, Clients, HeldSession, Holding, Home, HomeNote, HomeOptions, MachineFacts, Marker, Markers,
     NotTakenUp, Process, Quota, QuotaPlan, ReducedState, RestoredState, ShownFiles, StreamProof, Streams,
-    TakeUpLimits, TrustedRules, create_private, modified,
+    TakeUpLimits, TrustedRules, VaultFiles, create_private, modified,
 };
 pub use ledger::{
     Adopt, BeginTurn, CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, CheckpointState, Cluster, ComparedState,
@@ -128,7 +127,6 @@ pub use stemmata_runtimes::translate::{LossReport, runtime_of};
 pub use stemmata_store::{OpenFor, Patience};
 pub use stemmata_tokens as tokens;
 pub use temporary::{TempFile, TempFiles, TempFolder};
-pub use vault::{Vault, VaultError, VaultPurged, VaultStatus};
 pub use verbs::annotate::Update;
 pub use verbs::around::{Around, AroundEntry, AroundQuery};
 pub use verbs::artifact::{ARTIFACT_READ_BYTES_MAX, ArtifactText};
@@ -179,5 +177,4 @@ pub use verbs::summarize::NumberedEntries;
 pub use verbs::summary::SummaryText;
 pub use verbs::tree::{BranchPlace, Subagent, TREE_COMMITS_MAX, Tree, TreeNode, TreeRun, TurnsOfCommits};
 pub use verbs::turn::{ShownTurn, TurnEntry};
-pub use verbs::vault::VaultPurge;
 pub use worktree::{Drift, git_head, tree_root};

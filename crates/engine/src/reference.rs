@@ -54,7 +54,10 @@ pub(crate) struct PromptRange<'t> {
 /// Reads a reference such as `4a36:2..4`. Returns nothing for one that names no range of prompts.
 pub(crate) fn prompt_range(text: &str) -> Option<PromptRange<'_>> {
     let (of, numbers) = text.rsplit_once(':')?;
-    let (from, through) = numbers.split_once("..").or_else(|| numbers.split_once('-'))?;
+    let (from, through) = numbers.split_once("..").or_else(|| {
+        // Half open, `-1` and `1-` may as well mean the last one or a prompt's end.
+        numbers.split_once('-').filter(|(from, through)| !from.is_empty() && !through.is_empty())
+    })?;
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     if of.is_empty() || (from.is_empty() && through.is_empty()) || !is_number(from) || !is_number(through) {
         return None;
@@ -206,6 +209,8 @@ mod tests {
             ("4a36:2-4", range("4a36", 2, Some(4))),
             ("a-b:2-4", range("a-b", 2, Some(4))),
             ("a-b:2", None),
+            ("4a36:-1", None),
+            ("4a36:1-", None),
             ("@:2..", range("@", 2, None)),
             ("a:b:..3", range("a:b", 1, Some(3))),
             ("4a36:4..2", range("4a36", 4, Some(2))),

@@ -357,11 +357,8 @@ pub(crate) fn is_document(format: &FormatId) -> bool {
     registry::by_format(format).is_some_and(|adapter| adapter.shape() == Shape::Document)
 }
 
-/// Returns whether what is replaced in a document stands in its bytes as it is: where the document is no text, a text that
-/// changes has another head too, and nothing is put back by its place alone.
-pub(crate) fn is_scrubbed_in_place(adapter: &dyn Adapter, bytes: &[u8]) -> bool {
-    adapter.readable(bytes).is_none()
-}
+/// What every placeholder of a secret begins with.
+pub(crate) const PLACEHOLDER: &[u8] = b"[REDACTED:";
 
 /// Replaces the secrets of a document: in its bytes, or, where those are no text, in what is read instead of them.
 ///

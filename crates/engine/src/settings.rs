@@ -69,8 +69,6 @@ pub struct Settings {
     pub ledgers: LedgerPlace,
     /// New events of a ledger after which its folded state is saved.
     pub save_events: u64,
-    /// Whether capture keeps what it replaces in this machine's vault.
-    pub keeps_vault: bool,
     /// Whether a store on a network file system is opened.
     pub allows_network: bool,
     /// Milliseconds that are waited for each lock of another process. A hook waits by its own patience.
@@ -207,7 +205,6 @@ impl Settings {
                 _ => LedgerPlace::Store,
             },
             save_events: read.parsed("ledger.save_events")?.unwrap_or(crate::ledger::SAVE_EVENTS),
-            keeps_vault: read.is_on("secrets.vault")?,
             allows_network: read.is_on("store.allow_network")?,
             wait_ms: read.parsed("store.wait_ms")?.unwrap_or_default(),
             retention: retention(&read)?,

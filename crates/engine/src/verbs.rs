@@ -45,4 +45,3 @@ pub(crate) mod summary;
 pub(crate) mod translate;
 pub(crate) mod tree;
 pub(crate) mod turn;
-pub(crate) mod vault;

@@ -8,8 +8,7 @@ use std::path::Path;
 
 use stemmata_api::{Candidate, Code, Problem};
 use stemmata_engine::{
-    Absent, BundleError, EngineError, FormatUse, HeldBack, ProjectDir, QueryError, SearchError, VaultError,
-    Wanted,
+    Absent, BundleError, EngineError, FormatUse, HeldBack, ProjectDir, QueryError, SearchError, Wanted,
 };
 use stemmata_model::{JsonError, NameError, ParseIdError, ParseTimestampError};
 use stemmata_store::StoreError;
@@ -140,7 +139,6 @@ pub fn problem_of(error: &EngineError) -> Problem {
         EngineError::Rules(_) => say(Code::SecretRulesBad, error),
         EngineError::Scrub(_) => say(Code::SecretRuleFailed, error),
         EngineError::Name(_) => say(Code::BadName, error),
-        EngineError::Vault(fault) => of_vault(fault, error),
         EngineError::Bundle(fault) => of_bundle(fault, error),
         EngineError::Search(fault) => of_search(fault, error),
     };
@@ -292,20 +290,6 @@ fn nothing_there(what: Absent, place: &str, error: &EngineError) -> Problem {
     }
 }
 
-fn of_vault(fault: &VaultError, error: &EngineError) -> Problem {
-    match fault {
-        VaultError::Io { path, source, .. } => of_io(error, path, source),
-        VaultError::Exposed { path, .. } => at(Code::VaultExposed, error, path),
-        VaultError::WrongKey { path, .. } => at(Code::VaultWrongKey, error, path),
-        VaultError::NoVault { path } => at(Code::VaultUnknownFile, error, path),
-        VaultError::Full { path, .. } => at(Code::VaultFull, error, path),
-        VaultError::Locked { path, .. } => at(Code::VaultLocked, error, path),
-        VaultError::Unfinished { path } => at(Code::VaultUnfinished, error, path),
-        VaultError::PlanMoved => say(Code::PlanStale, error),
-        VaultError::Random { .. } => say(Code::NoRandomBytes, error),
-    }
-}
-
 fn of_bundle(fault: &BundleError, error: &EngineError) -> Problem {
     match fault {
         BundleError::NotABundle { .. } => say(Code::NotABundle, error),
@@ -428,8 +412,6 @@ mod tests {
             (EngineError::Bundle(BundleError::Truncated { at: 1 }), 6),
             (EngineError::Bundle(BundleError::Missing { commits: vec![commit] }), 3),
             (EngineError::Bundle(BundleError::Newer { what: text() }), 9),
-            (EngineError::Vault(VaultError::Exposed { path: path(), mode: 0o644 }), 5),
-            (EngineError::Vault(VaultError::Locked { path: path(), waited_ms: 20 }), 7),
         ];
         let stored = [
             (StoreError::CommitMissing(commit), 3),

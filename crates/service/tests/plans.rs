@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use stemmata_api::v1::{CollectRequest, ForgetRequest, ScrubRequest, VaultPurgeRequest};
+use stemmata_api::v1::{CollectRequest, ForgetRequest, ScrubRequest};
 use stemmata_api::{Answer, Code, Control, Maintain, PlanDigest};
 use stemmata_engine::{
     CheckpointRequest, Home, HomeOptions, MachineFacts, RandomIds, Settings, SystemClock, Update,
 };
 use stemmata_model::{CommitId, FormatId, Principal, SessionId, Template};
-use stemmata_service::{Host, Local, Machine};
+use stemmata_service::Local;
 use stemmata_store::OpenFor;
 
 const SESSION: &str = "shop-1";
@@ -96,11 +96,6 @@ fn whatever_is_planned_is_done_only_by_its_name() {
     said(&home, Some(tip), "what comes to be packed is not part of the plan");
     let done = service.apply_collect(&collect, &shown.digest.expect("a plan has one"), &control);
     assert!(done.expect("collected").packed_contents > 0);
-    let host = Host::new(Arc::clone(&home), Machine::alone());
-    let purge = VaultPurgeRequest { before: None, all: true };
-    stale(host.apply_vault_purge(&purge, &made_up));
-    let shown = host.plan_vault_purge(&purge).expect("a plan").digest.expect("a plan has one");
-    assert_eq!(host.apply_vault_purge(&purge, &shown).expect("purged").places, 0);
 }
 
 #[test]

@@ -47,7 +47,6 @@ fn fork(engine: &Engine, ctx: CommitId, folder: &Path) -> Result<Placed> {
             stop: Stop::Compaction,
             at_entry: None,
             client_version: None,
-            with_secrets: false,
         },
     )?;
     Ok(placed)

@@ -57,7 +57,6 @@ const BAD_RULE: &str =
     "repair the rule; until then only the fact that a session exists is stored, none of its content";
 const NOTHING_STORED: &str = "nothing was stored";
 const FETCH_AGAIN: &str = "fetch or export it again; nothing was stored";
-const PURGE: &str = "`stemma vault purge --all` removes it; what is stored does not need it";
 const FREE_SPACE: &str = "free some space and run the command again: it continues where it stopped, and nothing acknowledged is lost";
 const MENDED_OR_MOVED: &str =
     "nothing is captured until it can be read: repair {path}, or move it away to capture everything";
@@ -382,17 +381,6 @@ codes! {
         => "nothing was stored; if you trust where the bundle comes from, raise the limit with `{flag}` (at least {value})";
     HaveListBad "have_list_bad" BadInput "not a list of commits"
         => "`stemma bundle have` on the receiving machine writes such a list";
-
-    // The vault
-    VaultExposed "vault_exposed" Refused "others can read the vault" => "`chmod go-rwx {path}`";
-    VaultWrongKey "vault_wrong_key" Corrupt "the vault's key does not open it" => PURGE;
-    VaultUnknownFile "vault_unknown_file" Corrupt "the file is not a vault" => PURGE;
-    VaultFull "vault_full" Full "the vault is full" => "`stemma vault purge --older-than 30d` makes room";
-    VaultLocked "vault_locked" Locked "another process holds the vault" => "try again when the other process is done";
-    VaultUnfinished "vault_unfinished" Locked "a purge of the vault is unfinished"
-        => "any `stemma` command that captures finishes it";
-    NoRandomBytes "no_random_bytes" System "the system gave no random bytes"
-        => "run the command again; if that does not help, this process cannot read the system's random numbers (`/dev/urandom`)";
 
     // Settings
     MachineFileBad "machine_file_bad" System "the machine's identity cannot be read"

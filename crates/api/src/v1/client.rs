@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Failure, LeftOut, Note, Session, StoppedReading};
+use super::{Failure, LeftOut, Note, Session, StoppedReading, VaultRemoved};
 
 /// The hooks of a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -244,6 +244,9 @@ pub struct InstalledAll {
     /// Completion files of `setup`, and folders for them, that `uninstall --all` removed, with `--dry-run` the files that it would.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub completions: Vec<String>,
+    /// Secrets that an earlier version kept, which `uninstall --all` overwrote and removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vault: Option<VaultRemoved>,
 }
 
 /// What `setup` did.

@@ -60,8 +60,11 @@ pub struct CutTranscript {
     pub path: String,
     /// Messages that it has.
     pub messages: u64,
-    /// Messages that the session has.
+    /// Messages that were read in it.
     pub of: u64,
+    /// The commit that has all of them, where the session went on in what was left; absent where the session has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<String>,
 }
 
 /// Prompts that a reference names.

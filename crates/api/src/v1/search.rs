@@ -196,6 +196,9 @@ pub struct SearchHit {
     /// Where the session worked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
+    /// The name of its project, as lists show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
     /// The branch that it worked on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,

@@ -215,45 +215,19 @@ pub struct TrustedFile {
     pub is_current: bool,
 }
 
-/// What the vault holds. No value is part of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Secrets that an earlier version kept in files of this machine, overwritten and removed, or to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct VaultStatus {
-    /// Whether capture adds to it.
-    pub keeps: bool,
-    /// Its folder.
-    pub path: String,
-    /// Contents that values are kept of.
-    pub contents: u64,
-    /// Places that values are kept for.
-    pub places: u64,
-    /// Different values.
-    pub values: u64,
-    /// Records that can no longer be decrypted.
-    pub damaged: u64,
-    /// Bytes of its file.
+pub struct VaultRemoved {
+    /// The folder; absent where nothing is left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// How many files.
+    pub files: u64,
+    /// Bytes of these.
     pub bytes: u64,
-    /// When the oldest was kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub oldest: Option<String>,
-    /// When the newest was kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub newest: Option<String>,
-}
-
-/// What was removed from the vault, or would be.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct VaultPurged {
-    /// Contents whose values are gone.
-    pub contents: u64,
-    /// Places that they were kept for.
-    pub places: u64,
     /// Whether nothing was changed.
     pub dry_run: bool,
-    /// In a plan: what applying it names. It stands for all of the above.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub digest: Option<PlanDigest>,
 }
 
 /// Asks what today's rules would find in what is stored.
@@ -288,19 +262,6 @@ pub struct ScrubRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Whether everything is meant.
-    #[serde(default)]
-    pub all: bool,
-}
-
-/// Asks to remove values from the vault; with nothing else, those of what is not stored any more.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct VaultPurgeRequest {
-    /// Those that were kept before this time, RFC 3339.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub before: Option<String>,
-    /// All, the key included.
     #[serde(default)]
     pub all: bool,
 }

@@ -120,10 +120,6 @@ pub(crate) struct Placement {
     /// The client's version [default: the installed one, else the newest known]
     #[arg(long, value_name = "VERSION")]
     pub(crate) client_version: Option<String>,
-
-    /// Restore the secrets that capture redacted, as far as this machine's vault has them (`stemma vault`)
-    #[arg(long)]
-    pub(crate) with_secrets: bool,
 }
 
 /// `resume`

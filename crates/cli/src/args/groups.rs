@@ -25,7 +25,7 @@ const ALL: Groups = &[
     ("Compact", &["guard", "compact", "uncompact"]),
     ("Label", &["update", "tag", "pin", "unpin"]),
     ("Capture", &["watch", "run", "current", "git", "exclude", "pause", "unpause"]),
-    ("Keep secrets out", &["scan", "scrub", "secrets", "vault", "forget"]),
+    ("Keep secrets out", &["scan", "scrub", "secrets", "forget"]),
     ("Repair and back up", &["doctor", "repair", "recover", "verify", "backup", "restore", "bundle"]),
     ("Maintain the store", &["du", "index", "pack", "gc", "migrate"]),
     ("Build an agent", &["assemble", "context", "strategy", "turn", "checkpoint", "artifact"]),

@@ -21,7 +21,7 @@ Forgotten data is removed from every file of the store. Your backups, bundles an
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Forget {
     /// A session, or a commit
-    #[arg(value_name = "REF", required_unless_present_any = ["project", "undo", "copies"], conflicts_with_all = ["project", "undo", "copies"])]
+    #[arg(value_name = "REF", required_unless_present_any = ["project", "undo", "copies", "vault"], conflicts_with_all = ["project", "undo", "copies"])]
     pub(crate) reference: Option<String>,
 
     /// All sessions that worked in DIR or below, and the events of projects there
@@ -36,6 +36,10 @@ pub(crate) struct Forget {
     /// All copies that were placed for a client and that nobody continued, with their files; what they are copies of stays
     #[arg(long, conflicts_with_all = ["project", "undo", "everywhere", "even_pinned"])]
     pub(crate) copies: bool,
+
+    /// The secrets that earlier versions kept on this machine: overwrite and remove them
+    #[arg(long, conflicts_with_all = ["reference", "project", "undo", "copies", "everywhere", "even_pinned"])]
+    pub(crate) vault: bool,
 
     /// Delete it from forks and copies too
     #[arg(long, conflicts_with = "undo")]

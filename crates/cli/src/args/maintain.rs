@@ -66,8 +66,8 @@ Examples:
 
 Writes the stored transcript, and any missing subagent transcripts, where the client expects them. Each is checked first as \
 the client would load it. If a damaged transcript exists, the recovered one is written beside it; with `--replace` it takes \
-its place, and the damaged one is kept. An intact transcript is left alone. Redacted secrets stay redacted, unless you pass \
-`--with-secrets`. To replace the whole store by a backup: `stemma restore`.")]
+its place, and the damaged one is kept. An intact transcript is left alone. Redacted secrets stay redacted. \
+To replace the whole store by a backup: `stemma restore`.")]
 pub(crate) struct Recover {
     /// A session, or its transcript [default: list the sessions that only the store has]
     #[arg(value_name = "SESSION|FILE")]
@@ -76,10 +76,6 @@ pub(crate) struct Recover {
     /// Replace a damaged transcript; it is kept beside the recovered one
     #[arg(long)]
     pub(crate) replace: bool,
-
-    /// Restore the secrets that capture redacted, as far as this machine's vault has them (`stemma vault`)
-    #[arg(long)]
-    pub(crate) with_secrets: bool,
 
     /// Check everything and say what would be written; write nothing
     #[arg(long)]

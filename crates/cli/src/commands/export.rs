@@ -14,9 +14,12 @@ use crate::wiring::App;
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Export) -> Result<Exit, CliError> {
     let form = args.format.map_or_else(|| by_ending(&args.out), Ok)?;
-    let (ctx, prompts) = match app.range(&args.reference)? {
-        Some((ctx, range)) => (ctx, Some(range)),
-        None => (app.ctx(&args.reference)?, None),
+    let (ctx, prompts) = if let Some((ctx, range)) = app.range(&args.reference)? {
+        (ctx, Some(range))
+    } else {
+        let found = app.service()?.find(&app.reference(&args.reference))?;
+        app.say_before(&args.reference, &found);
+        (app.told(found), None)
     };
     let request = v1::ExportRequest { ctx, stop: app.stop(&args.stop)?, form, prompts };
     let (service, target) = (app.service()?, Target::of(&args.out));

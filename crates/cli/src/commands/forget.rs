@@ -27,6 +27,9 @@ pub(crate) fn run(app: &App, args: &Forget) -> Result<Exit, CliError> {
     if args.copies {
         return undo::all(app, (args.dry_run, args.yes));
     }
+    if args.vault {
+        return forget_vault(app, args);
+    }
     let project = args.project.as_ref().map(|project| app.environment.absolute(project));
     let request = v1::ForgetRequest {
         reference: args.reference.clone(),
@@ -65,6 +68,37 @@ pub(crate) fn run(app: &App, args: &Forget) -> Result<Exit, CliError> {
         return Ok(Exit::Done);
     }
     show(app, &service.apply_forget(&request, &shown(plan.digest.as_ref()))?)
+}
+
+fn forget_vault(app: &App, args: &Forget) -> Result<Exit, CliError> {
+    let host = app.host()?;
+    let plan = host.remove_vault(true)?;
+    if args.dry_run || plan.path.is_none() {
+        return app.answer(&plan, || Ok(vault_told(app, &plan)));
+    }
+    if !args.yes {
+        let act = Final {
+            what: "the secrets that an earlier version kept are overwritten for good",
+            plan: &vault_told(app, &plan),
+            is_nothing: false,
+            question: "Remove them? [y/N] ",
+            declined: "Nothing was removed.",
+        };
+        if !confirmed(app, &act)? {
+            return Ok(Exit::Done);
+        }
+    }
+    let done = host.remove_vault(false)?;
+    app.answer(&done, || Ok(vault_told(app, &done)))
+}
+
+/// Tells what became of the secrets that an earlier version kept.
+pub(super) fn vault_told(app: &App, removed: &v1::VaultRemoved) -> String {
+    let v1::VaultRemoved { path, files, bytes, dry_run } = removed;
+    let Some(path) = path else { return "No secrets of earlier versions are kept here.\n".to_owned() };
+    let verb = if *dry_run { "Would overwrite and remove" } else { "Overwrote and removed" };
+    let path = app.environment.shown(Path::new(path));
+    format!("{} {path}: {}, {}\n", Style::Warning.paint(verb), many(*files, "file"), size::bytes(*bytes))
 }
 
 /// Names in the hint what was to be forgotten, so that the command can be copied; of a point of a chain it says what it may be.

@@ -13,7 +13,11 @@ use crate::wiring::App;
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Handoff) -> Result<Exit, CliError> {
     let ctx = match &args.reference {
-        Some(reference) => place::newest(app, reference)?,
+        Some(reference) => {
+            let found = place::found_newest(app, reference)?;
+            app.say_before(reference, &found);
+            app.told(found)
+        }
         None => place::latest(app, args.last, false)?.ctx,
     };
     let reader = match args.reader {

@@ -6,6 +6,7 @@ use stemmata_api::v1::{Installed, InstalledAll};
 use stemmata_service::{InstallChange, InstallRequest, clients};
 
 use crate::args::live::{Install, Uninstall};
+use crate::commands::forget::vault_told;
 use crate::config::{INJECT, is_on};
 use crate::errors::{CliError, Exit};
 use crate::output::put;
@@ -73,17 +74,23 @@ fn all(app: &App, clients: &[&str], manner: Manner) -> Result<Exit, CliError> {
         if manner.removes { Vec::new() } else { clients::hookless().map(|client| client.id).collect() };
     let completions =
         if manner.removes { app.host()?.remove_completions(manner.dry_run)? } else { Vec::new() };
+    let vault = manner
+        .removes
+        .then(|| app.host()?.remove_vault(manner.dry_run).map_err(CliError::from))
+        .transpose()?;
+    let vault = vault.filter(|vault| vault.path.is_some());
     let completions: Vec<String> =
         completions.iter().map(|path| path.to_string_lossy().into_owned()).collect();
     if app.console.json {
         let clients = done.into_iter().map(|done| done.installed).collect();
         let without_brief = without_brief.iter().map(|client| (*client).to_owned()).collect();
-        app.console.json(&InstalledAll { clients, without_brief, completions })?;
+        app.console.json(&InstalledAll { clients, without_brief, completions, vault })?;
     } else {
         let text: String = done.iter().map(|done| told(app, done, manner)).collect();
         let nothing = if manner.removes { "No client has hooks of ours\n" } else { "No client was found\n" };
         let clients = if clients.is_empty() { nothing } else { &text };
-        app.console.text(&format!("{clients}{}", removed(app, &completions, manner)))?;
+        let vault = vault.as_ref().map(|vault| vault_told(app, vault)).unwrap_or_default();
+        app.console.text(&format!("{clients}{}{vault}", removed(app, &completions, manner)))?;
         say_dry_run(app, manner);
         if manner.removes && !manner.dry_run {
             say_what_stays(app);
@@ -153,6 +160,7 @@ fn say_what_stays(app: &App) {
     app.console.say(&format!(
         "What was captured stays in {shown}; deleting that folder deletes it for good (`stemma backup DIR` copies it first)"
     ));
+    app.console.say("Hooks of git repositories stay, too: `stemma git uninstall` in each one removes them");
 }
 
 fn say_dry_run(app: &App, manner: Manner) {

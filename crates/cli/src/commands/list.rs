@@ -109,7 +109,10 @@ pub(crate) fn nothing(app: &App, request: &SessionsRequest) {
         }
         Some(project) => {
             app.console.say(&format!("No sessions that worked in {project}."));
-            app.console.say(&format!("{hint}: `stemma list` shows those of every directory"));
+            app.console.say(&format!(
+                "{hint}: `stemma list` shows those of every directory; where the project was moved, `stemma ledger adopt OLD-FOLDER` \
+                 here makes its sessions count"
+            ));
         }
         None => {
             app.console.say("No sessions yet.");

@@ -70,7 +70,6 @@ pub(crate) fn place(
         stop: app.stop(&args.stop)?,
         at: target.at,
         client_version: args.client_version.clone(),
-        with_secrets: args.with_secrets,
         reuses: manner.reuses,
         // Also where nothing is written: what `--dry-run` announces must be what would happen.
         starts: manner.starts,
@@ -109,7 +108,6 @@ pub(crate) fn settled(app: &App, placed: Placed, args: &Placement) -> Result<Pla
         stop: app.stop(&args.stop)?,
         at: None,
         client_version: args.client_version.clone(),
-        with_secrets: args.with_secrets,
         reuses: false,
         starts: true,
         dry_run: false,

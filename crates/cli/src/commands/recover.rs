@@ -20,12 +20,8 @@ use crate::wiring::App;
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Recover) -> Result<Exit, CliError> {
     let Some(session) = &args.session else { return list(app) };
-    let request = RecoverRequest {
-        session: file(app, session),
-        replace: args.replace,
-        with_secrets: args.with_secrets,
-        dry_run: args.dry_run,
-    };
+    let request =
+        RecoverRequest { session: file(app, session), replace: args.replace, dry_run: args.dry_run };
     let recovered = app.opened_host()?.recover(&request)?;
     app.console.notes(&recovered.notes);
     app.answer(&recovered, || Ok(told(app, &recovered)))?;
@@ -34,9 +30,8 @@ pub(crate) fn run(app: &App, args: &Recover) -> Result<Exit, CliError> {
     }
     let redacted: u64 = recovered.files.iter().map(|file| file.still_redacted).sum();
     if redacted > 0 {
-        let next = if args.with_secrets { "the vault does not have them" } else { "see `--with-secrets`" };
         let stay = if redacted == 1 { "stays" } else { "stay" };
-        app.console.say(&format!("{} {stay} redacted ({next})", many(redacted, "secret")));
+        app.console.say(&format!("{} {stay} redacted: no value is kept", many(redacted, "secret")));
     }
     if recovered.dry_run {
         app.console.say("Nothing was written (`--dry-run`)");

@@ -157,7 +157,6 @@ fn plain_placement(at: Option<String>, runtime: Option<String>) -> Placement {
         cwd: None,
         runtime,
         client_version: None,
-        with_secrets: false,
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Tables and trees are laid out elsewhere; here is what one session says of itself.
 
-use stemmata_api::v1::{OverviewTurn, Session};
+use stemmata_api::v1::{OverviewTurn, SearchHit, Session};
 
 use crate::output::size::many;
 use crate::output::style::tame;
@@ -59,6 +59,11 @@ pub(crate) fn client(session: &Session) -> &str {
 /// Returns the name of a session's project.
 pub(crate) fn project(session: &Session) -> String {
     session.project.as_deref().map_or_else(|| project_of(session.cwd.as_deref()), tame)
+}
+
+/// Returns the project of a hit.
+pub(crate) fn project_of_hit(hit: &SearchHit) -> String {
+    hit.project.as_deref().map_or_else(|| project_of(hit.cwd.as_deref()), tame)
 }
 
 /// Returns the last part of a directory.

@@ -42,17 +42,39 @@ impl App {
         found.ctx
     }
 
+    /// Says where a reference ends before the prompt that it names, for what is often meant to be that prompt's turn.
+    pub(crate) fn say_before(&self, reference: &str, found: &v1::Found) {
+        if let Some((of, number)) = reference.rsplit_once(':').filter(|_| found.prompt.is_some()) {
+            let note = Style::Note.paint("note");
+            self.console.say(&format!(
+                "{note}: `{0}` ends before prompt {number}; `{1}:{number}..{number}` is that turn",
+                tame(reference),
+                tame(of)
+            ));
+        }
+    }
+
     /// Says where a session's transcript lacks what the store has of it. Once, however often the session is looked up.
     pub(crate) fn say_cut(&self, cut: Option<&v1::CutTranscript>) {
-        let Some(v1::CutTranscript { path, messages, of }) = cut.filter(|_| !self.has_said_cut.replace(true))
+        let Some(v1::CutTranscript { path, messages, of, whole }) =
+            cut.filter(|_| !self.has_said_cut.replace(true))
         else {
             return;
         };
         let (note, path) = (Style::Note.paint("note"), self.environment.shown(Path::new(path)));
-        self.console.say(&format!(
-            "{note}: {path} was cut and has {messages} of {of} messages; this is all that was read before, and `stemma recover` \
-             gives it back"
-        ));
+        let whole = whole
+            .as_deref()
+            .map(|whole| self.short_ids([whole]).map_or_else(|_| whole.to_owned(), |ids| ids.cut(whole)));
+        self.console.say(&match whole {
+            None => format!(
+                "{note}: {path} was cut or damaged and has {messages} of {of} messages; this is all that was read before, and \
+                 `stemma recover` gives it back"
+            ),
+            Some(whole) => format!(
+                "{note}: {path} was cut and went on with {messages} messages; `{whole}` has all {of} that were read before, and \
+                 `stemma recover` gives them back"
+            ),
+        });
     }
 
     /// Says where scrubbing replaced the commit that was named.

@@ -444,3 +444,33 @@ fn a_store_that_is_as_large_as_it_may_become_takes_in_no_more() {
     stage.run(&["config", "set", "store.quota_mib", "100"]).ok();
     stage.run(&["import", other.to_str().unwrap()]).ok();
 }
+
+/// Found by a newcomer: behind a lost data directory the sessions of a backup were another machine's.
+#[test]
+fn a_backup_of_a_lost_directory_gives_the_sessions_back_as_ones_own() {
+    for host in ["a", "b"] {
+        let stage = Stage::new();
+        let text = crate::story::retry("/home/ann/shop").text();
+        let path = format!("home/.claude/projects/-home-ann-shop/{}.jsonl", crate::story::SESSION);
+        let path = stage.home.write(&path, text.as_bytes());
+        let backup = stage.home.path().join("backup");
+        stage.run(&["--test-host", "a", "import"]).ok();
+        stage.run(&["--test-host", "a", "backup", backup.to_str().unwrap()]).ok();
+        std::fs::remove_dir_all(stage.home.stemmata_home()).unwrap();
+        stage.run(&["--test-host", host, "restore", backup.to_str().unwrap(), "--yes"]).ok();
+        std::fs::remove_file(&path).unwrap();
+        let listed = stage.json(&["--test-host", host, "list"]);
+        assert_eq!(listed["sessions"][0]["foreign_machine"], serde_json::Value::Null, "{host}");
+        if host == "b" {
+            continue;
+        }
+        stage.run(&["--test-host", host, "recover", crate::story::SESSION]).ok();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        let again = stage.json(&["--test-host", host, "import"]);
+        assert_eq!(again["new_sessions"].as_u64().unwrap_or(0), 0, "{again}");
+        assert_eq!(
+            stage.json(&["--test-host", host, "list", "--all"])["sessions"].as_array().unwrap().len(),
+            1
+        );
+    }
+}

@@ -107,14 +107,16 @@ fn slips_are_answered_in_words() {
     stage.run(&["uninstall", "--all"]).ok().complains(&["What was captured stays in", "for good"]);
     assert!(stage.run(&["hook", "--help"]).ok().text().contains("Usage: stemma hook"));
     for value in ["on", "off", "1", "false"] {
-        stage.run(&["config", "set", "secrets.vault", value]).ok();
+        stage.run(&["config", "set", "store.allow_network", value]).ok();
         let config = stage.run(&["config"]).ok().text();
         assert!(
-            config.lines().any(|line| line.starts_with("secrets.vault") && line.contains(value)),
+            config.lines().any(|line| line.starts_with("store.allow_network") && line.contains(value)),
             "{config}"
         );
     }
-    stage.run(&["config", "set", "secrets.vault", "maybe"]).complains(&["`secrets.vault` is `on` or `off`"]);
+    stage
+        .run(&["config", "set", "store.allow_network", "maybe"])
+        .complains(&["`store.allow_network` is `on` or `off`"]);
     stage.home.write("home/project/f.txt", b"a\nb\n");
     stage.run(&["blame", "f.txt:2-1"]).complains(&["names no line", "counted from 1"]);
     assert!(stage.run(&["list", "retry"]).ok().text().contains("retry loop"));

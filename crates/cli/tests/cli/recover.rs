@@ -88,6 +88,27 @@ fn a_line_that_is_torn_costs_no_message_whatever_was_read_since() {
     }
 }
 
+/// Found by a newcomer: no turn is missing, so the damaged state was shown without a word.
+#[test]
+fn lines_that_cannot_be_read_any_more_make_a_session_no_smaller() {
+    let stage = Stage::new();
+    let (path, bytes, id) = imported(&stage);
+    let shown = stage.run(&["show", &id]).ok().text();
+    let calls = bytes.windows(11).position(|part| part == b"tool_result").expect("a result of a tool");
+    let mut torn = bytes.clone();
+    let end = calls + 11;
+    let start = torn[..end].iter().rposition(|byte| *byte == b'\n').expect("not the first line") + 1;
+    torn[start..end].fill(0);
+    std::fs::write(&path, &torn).unwrap();
+    stage.run(&["import"]).ok();
+    for args in [&["show", &id][..], &["export", &id], &["log", &id]] {
+        stage.run(args).ok().complains(&["was cut or damaged", "stemma recover"]);
+    }
+    assert_eq!(stage.run(&["show", &id]).ok().text(), shown);
+    stage.run(&["recover", &id, "--replace"]).ok();
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+}
+
 #[test]
 fn a_damaged_transcript_stays_and_the_recovered_one_goes_beside_or_in_its_place() {
     let stage = Stage::new();
@@ -104,8 +125,6 @@ fn a_damaged_transcript_stays_and_the_recovered_one_goes_beside_or_in_its_place(
     // Once more it is the same file, and another one keeps its name.
     let again = stage.json(&["recover", &id]);
     assert_eq!((&again["files"][0]["what"], names(&path).len()), (&"beside".into(), 2), "{again}");
-    stage.run(&["recover", &id, "--with-secrets"]).ok();
-    assert_eq!(names(&path).len(), 2, "it holds no secret, so that is the same file, too");
     std::fs::write(&beside, "somebody's own\n").unwrap();
     for _ in 0..2 {
         let second = stage.json(&["recover", &id])["files"][0]["path"].as_str().unwrap().to_owned();
@@ -190,36 +209,31 @@ fn a_transcript_that_lost_its_end_is_damaged_too() {
 }
 
 #[test]
-fn secrets_stay_redacted_unless_the_vault_has_them() {
+fn secrets_stay_redacted() {
     let stage = Stage::new();
     let transcript = ClaudeSession::new(7).turns(2).build();
     let secret = "ghp_0123456789abcdefABCDEF0123456789abcd";
     let text = transcript.text();
     let word = text.split('"').find(|word| word.split(' ').count() > 3).unwrap().to_owned();
     let text = text.replacen(&word, &format!("{word} {secret}"), 1);
-    stage.run(&["config", "set", "secrets.vault", "true"]).ok();
     let path = stage.home.write_session(&transcript);
     std::fs::write(&path, &text).unwrap();
     let session = stage.import(&path);
     let id = session["session_id"].as_str().unwrap();
     std::fs::remove_file(&path).unwrap();
-    stage.run(&["recover", id]).ok().complains(&["1 secret stays redacted", "--with-secrets"]);
-    assert!(!std::fs::read_to_string(&path).unwrap().contains(secret));
-    std::fs::remove_file(&path).unwrap();
-    stage.run(&["recover", id, "--with-secrets"]).ok();
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    stage.run(&["recover", id]).ok().complains(&["1 secret stays redacted"]);
+    let given = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(given, text.replace(secret, "[REDACTED:github-token]"));
 }
 
 /// A transcript that is one document: each state of it is a snapshot, and only the last one is the file.
 #[test]
-fn a_document_comes_back_with_its_secrets_as_it_was_last() {
+fn a_document_comes_back_as_it_was_last() {
     let stage = Stage::new();
-    stage.run(&["config", "set", "secrets.vault", "true"]).ok();
-    let secret = "ghp_0123456789abcdefABCDEF0123456789abcd";
     let say =
         |role: &str, content: serde_json::Value| serde_json::json!({ "role": role, "content": content });
     let call = serde_json::json!([{ "type": "tool_use", "id": "toolu_x", "name": "look", "input": {} }]);
-    let seen = serde_json::json!([{ "type": "tool_result", "tool_use_id": "toolu_x", "content": secret }]);
+    let seen = serde_json::json!([{ "type": "tool_result", "tool_use_id": "toolu_x", "content": "seen" }]);
     let mut messages = vec![say("user", "begin".into()), say("assistant", call), say("user", seen)];
     let mut path = std::path::PathBuf::new();
     let mut text = String::new();
@@ -232,7 +246,7 @@ fn a_document_comes_back_with_its_secrets_as_it_was_last() {
     }
     std::fs::remove_file(&path).unwrap();
     let name = path.to_str().unwrap();
-    stage.run(&["recover", name, "--with-secrets"]).ok();
+    stage.run(&["recover", name]).ok();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
 }
 
@@ -473,6 +487,33 @@ fn a_session_whose_transcript_was_cut_means_all_that_was_read() {
     stage.run(&["recover", &id, "--replace"]).ok();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     let told = stage.run(&["show", &id]).ok();
+    assert!(!told.stderr.contains("was cut"), "{}", told.stderr);
+}
+
+/// Found by a check: a session that went on behind a cut said nothing of what it lacks.
+#[test]
+fn a_session_that_went_on_behind_a_cut_names_what_has_the_rest() {
+    let stage = Stage::new();
+    let session = stemmata_testkit::claude::ClaudeSession::new(5).turns(6).build();
+    let (text, longer) = (session.text(), stemmata_testkit::claude::ClaudeSession::new(5).turns(7).build());
+    let path = stage.home.write("home/.claude/projects/-p/s.jsonl", text.as_bytes());
+    let id = stage.import(&path)["session_id"].as_str().unwrap().to_owned();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let more: String = longer.text().split_inclusive('\n').skip(lines.len()).collect();
+    std::fs::write(&path, lines[..lines.len() / 2].concat() + &more).unwrap();
+    stage.run(&["import"]).ok();
+    let listed = stage.json(&["list", "--all"]);
+    let whole = listed["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["short_id"].as_str().is_some_and(|id| id.starts_with("ctx-")));
+    let whole = whole.unwrap_or_else(|| panic!("{listed}"))["short_id"].as_str().unwrap();
+    for args in [&["show", &id][..], &["fork", &format!("{id}:2"), "--here", "--dry-run"], &["export", &id]] {
+        stage.run(args).ok().complains(&["was cut and went on", whole, "stemma recover"]);
+    }
+    // What was read before says nothing of it: it has everything.
+    let told = stage.run(&["show", whole]).ok();
     assert!(!told.stderr.contains("was cut"), "{}", told.stderr);
 }
 

@@ -208,30 +208,6 @@ fn a_signal_ends_what_waits_for_its_reader_alone() {
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(15), "{ended}");
 }
 
-/// Hooks store nothing while the vault that is to keep values does not open; `run` did.
-#[test]
-fn where_the_vault_does_not_open_the_record_waits() {
-    let stage = Stage::new();
-    stage.run(&["config", "set", "secrets.vault", "1"]).ok();
-    let vault = stage.home.stemmata_home().join("vault");
-    std::fs::create_dir(&vault).unwrap();
-    let mode = |mode| {
-        std::fs::set_permissions(&vault, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
-    };
-    mode(0o755);
-    let said = stage.run(&["run", "--", "echo", "hi"]).ok();
-    assert_eq!((said.text().as_str(), said.stderr.as_str()), ("hi\n", ""));
-    assert_eq!(streams(&stage).len(), 1, "what was recorded waits");
-    let listed = stage.run(&["list", "--json"]).ok();
-    let is_said = listed.stderr.contains("which `run` left, was not read: ") && listed.stderr.contains("755");
-    assert!(is_said, "{}", listed.stderr);
-    assert_eq!((listed.json()["sessions"].as_array().unwrap().len(), streams(&stage).len()), (0, 1));
-    let trouble = stage.json(&["status"])["hook_trouble"].as_str().unwrap().to_owned();
-    assert!(trouble.contains("stemma run") && trouble.contains("755"), "{trouble}");
-    mode(0o700);
-    assert_eq!((sessions(&stage).len(), streams(&stage).len()), (1, 0));
-}
-
 /// Found in review: `status` said nothing, and what was printed was gone.
 #[test]
 fn what_could_not_be_recorded_is_told_by_status() {

@@ -1,4 +1,4 @@
-//! `scan`, `scrub` and `vault`, and the store's own rules, as their user meets them.
+//! `scan` and `scrub`, the store's own rules, and what is left of a vault,, as their user meets them.
 
 use crate::stage::Stage;
 use crate::story::{SESSION, Story};
@@ -69,47 +69,36 @@ fn a_rule_that_makes_no_sense_blocks_and_is_named() {
     stage.run(&["list"]).ok();
 }
 
-/// A key that the shipped rules know, put together so that no scanner takes this file for a leak.
-fn key() -> String {
-    ["ghp_", "a8F3kLmQ92xZ", "vB7nTy5Rw1Cd", "E4gH6jK0pSuX"].concat()
-}
-
+/// Earlier versions kept what they replaced.
 #[test]
-fn the_vault_is_off_until_it_is_wanted_and_prints_nothing_of_what_it_holds() {
+fn what_is_left_of_a_vault_is_told_once_and_removed() {
     let stage = Stage::new();
-    let mut story = Story::new(SESSION, "/home/ann/shop");
-    story.user(&format!("Push it with {}.", key())).assistant("Done.");
-    let path = stage.home.write("a.jsonl", story.text().as_bytes());
-    stage.import(&path);
-    let off = stage.json(&["vault", "status"]);
-    assert_eq!((&off["keeps"], &off["values"]), (&false.into(), &0.into()), "{off}");
-    stage.run(&["vault", "status"]).ok().complains(&["secrets.vault"]);
-    stage.run(&["config", "set", "secrets.vault", "1"]).ok();
-    stage.run(&["import", "--full", path.to_str().unwrap()]).ok();
-    let status = stage.run(&["vault", "status", "--json"]).ok();
-    assert!(!status.text().contains(&key()));
-    let on = status.json();
-    assert_eq!((&on["keeps"], &on["values"], &on["damaged"]), (&true.into(), &1.into(), &0.into()), "{on}");
-    assert!(stage.told(&["vault", "status"]).contains("Holds 1 value at "));
-    let work = stage.home.path().join("work");
-    std::fs::create_dir_all(&work).unwrap();
-    let place = |more: &[&str]| {
-        let cwd = work.to_str().unwrap();
-        let words = [&["fork", SESSION, "--cwd", cwd, "--json"], more].concat();
-        let said = stage.run(&words).ok();
-        assert!(!said.text().contains(&key()));
-        std::fs::read_to_string(said.json()["path"].as_str().unwrap()).unwrap()
+    let vault = stage.home.stemmata_home().join("vault");
+    let left = |stage: &Stage| {
+        std::fs::create_dir_all(&vault).unwrap();
+        std::fs::write(vault.join("values-00000001"), b"sealed").unwrap();
+        stage.home.write("home/.config/stemmata/config.toml", b"[secrets]\nvault = true\n");
     };
-    assert!(!place(&[]).contains(&key()));
-    assert!(place(&["--with-secrets"]).contains(&key()));
-    assert_eq!(stage.json(&["vault", "purge", "--yes"])["places"], 0, "what is stored is kept");
-    assert_eq!(stage.json(&["vault", "purge", "--older-than", "1h", "--yes"])["places"], 0);
-    stage.run(&["vault", "purge", "--all"]).code(2).complains(&["`--dry-run`", "`--yes`"]);
-    let would = stage.json(&["vault", "purge", "--all", "--dry-run"]);
-    assert!(would["places"].as_u64().unwrap() > 0, "{would}");
-    assert!(stage.json(&["vault", "purge", "--all", "--yes"])["places"].as_u64().unwrap() > 0);
-    assert!(!place(&["--with-secrets"]).contains(&key()));
-    stage.run(&["vault", "purge", "--older-than", "1h", "--all"]).code(2);
+    stage.run(&["list"]).ok();
+    left(&stage);
+    stage.run(&["list"]).ok().complains(&[
+        "an earlier version kept",
+        "`stemma forget --vault`",
+        "`secrets.vault`",
+    ]);
+    let again = stage.run(&["list"]).ok();
+    assert!(!again.stderr.contains("earlier version"), "{}", again.stderr);
+    stage.run(&["forget", "--vault"]).code(2).complains(&["`--dry-run`", "`--yes`"]);
+    let would = stage.json(&["forget", "--vault", "--dry-run"]);
+    assert_eq!((&would["files"], &would["bytes"], vault.exists()), (&1.into(), &6.into(), true), "{would}");
+    assert!(stage.run(&["forget", "--vault", "--yes"]).ok().text().contains("Overwrote and removed"));
+    assert!(!vault.exists());
+    assert!(
+        stage.run(&["forget", "--vault", "--yes"]).ok().text().contains("No secrets of earlier versions")
+    );
+    left(&stage);
+    assert!(stage.run(&["uninstall", "--all"]).ok().text().contains("Overwrote and removed"));
+    assert!(!vault.exists());
 }
 
 /// A secret that rules learn of when an event holds it already.

@@ -159,3 +159,29 @@ fn copies_are_known_where_the_store_that_placed_them_is_not() {
     assert_eq!(totals["listed"], 2, "{totals}");
     assert!(before.len() < placed.len());
 }
+
+/// Found by a newcomer: the first copy took the translation along that the second one had been placed from.
+#[test]
+fn two_copies_of_one_conversion_go_one_after_the_other() {
+    let (stage, before) = told();
+    for _ in 0..3 {
+        place(&stage, PLACED[0]);
+    }
+    assert_eq!(stage.json(&["forget", "--copies", "--dry-run"])["removed"].as_array().unwrap().len(), 3);
+    stage.run(&["undo"]).ok();
+    assert_eq!(stage.json(&["forget", "--copies", "--yes"])["removed"].as_array().unwrap().len(), 2);
+    assert_eq!(files(&stage), before);
+    stage.run(&["import"]).ok();
+    assert_eq!(stage.json(&["list", "--all"])["sessions"].as_array().unwrap().len(), 1);
+}
+
+/// Found by a check: once it was read, a copy counted as placed when its conversation began, and another one went.
+#[test]
+fn the_copy_that_was_placed_last_is_the_last_one_also_where_it_was_read_since() {
+    let (stage, _) = told();
+    place(&stage, PLACED[0]);
+    place(&stage, PLACED[1]);
+    let last = stage.json(&["undo", "--dry-run"])["removed"][0]["session"]["path"].clone();
+    stage.run(&["import", "--full"]).ok();
+    assert_eq!(stage.json(&["undo", "--dry-run"])["removed"][0]["session"]["path"], last);
+}

@@ -19,7 +19,7 @@ use crate::capture::segment::Head;
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::scrubbing::{is_document, is_scrubbed_in_place, scrub_document};
+use crate::scrubbing::{is_document, scrub_document};
 
 /// Bytes of one document at most: it is held in memory a few times over while it is taken in.
 pub(crate) const DOCUMENT_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -154,22 +154,15 @@ impl Ingest<'_> {
             self.start.redacted_bytes = replaced;
             return Ok(None);
         };
-        let is_kept = !scrubbed.findings.is_empty() && is_scrubbed_in_place(self.adapter, raw);
-        let findings = if is_kept { scrubbed.findings.as_slice() } else { &[] };
         let bytes = Cow::Borrowed(bytes);
         let state =
             NewState { bytes, raw_bytes: raw.len(), redacted_bytes: replaced, facts, restated_entries };
-        self.state(&state, old.as_ref(), |ingest| ingest.take_in(raw, findings))?;
+        self.state(&state, old.as_ref())?;
         Ok(None)
     }
 
     /// Makes a commit of a state. Returns whether it was forgotten before.
-    fn state(
-        &mut self,
-        state: &NewState<'_>,
-        old: Option<&State>,
-        take_in: impl FnOnce(&mut Self),
-    ) -> Result<bool> {
+    fn state(&mut self, state: &NewState<'_>, old: Option<&State>) -> Result<bool> {
         let bytes = state.bytes.as_ref();
         let shared = old.map_or(0, |old| old.shared(bytes));
         let restated_entries = self.restated(bytes, old, shared).max(state.restated_entries);
@@ -179,7 +172,6 @@ impl Ingest<'_> {
             self.news.line(self.adapter, 0, bytes);
         }
         self.segment.be_patient(bytes.len());
-        take_in(self);
         self.add(bytes, state.raw_bytes, state.redacted_bytes)?;
         self.close(SegmentFacts { commit_type: CommitType::Snapshot { restated_entries }, ..state.facts })
     }
@@ -199,7 +191,7 @@ impl Ingest<'_> {
                 let Some(facts) = self.facts_of(&before) else { continue };
                 let bytes = Cow::Owned(before);
                 let state = NewState { bytes, raw_bytes, redacted_bytes: 0, facts, restated_entries };
-                if self.state(&state, old.as_ref(), |_| {})? {
+                if self.state(&state, old.as_ref())? {
                     return Ok(Told::Forgotten);
                 }
                 let (artifact, bytes) = (artifact_id(&state.bytes), state.bytes.into_owned());

@@ -26,7 +26,6 @@ use crate::capture::segment::{FinishedSegment, Head, OpenSegment};
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
-use crate::vault::{Kept, Replaced};
 
 /// Bytes of new content after which a batch is handed to the store.
 const BATCH_BYTES: u64 = 4 * 1024 * 1024;
@@ -72,8 +71,6 @@ struct Made {
     raw_bytes: u64,
     /// The forgotten look at an open turn that it begins with.
     held: Option<CommitId>,
-    /// What was replaced in it, for a vault that keeps it.
-    replaced: Replaced,
 }
 
 /// What a segment became.
@@ -105,8 +102,6 @@ pub(crate) struct Ingest<'e> {
     torn: Option<Torn>,
     pending: Vec<Write>,
     pending_bytes: u64,
-    /// What a vault is to keep of commits that are pending.
-    kept: Vec<Kept>,
     root: Option<CommitId>,
     notes: Vec<Note>,
     note_counts: std::collections::HashMap<NoteCode, usize>,
@@ -140,7 +135,6 @@ impl<'e> Ingest<'e> {
             torn: None,
             pending: Vec::new(),
             pending_bytes: 0,
-            kept: Vec::new(),
             root: None,
             notes: Vec::new(),
             note_counts: std::collections::HashMap::new(),
@@ -218,7 +212,6 @@ impl<'e> Ingest<'e> {
         let replaced = scrubbed.findings.iter().map(|finding| length(finding.len)).sum();
         self.news.line(self.adapter, self.start.totals.commits, line);
         self.count(&scrubbed.findings);
-        self.take_in(raw, &scrubbed.findings);
         self.add(&scrubbed.bytes, raw.len(), replaced)?;
         self.segment.lines += 1;
         if let Some(facts) = cut.after {
@@ -240,7 +233,6 @@ impl<'e> Ingest<'e> {
         ));
         let replaced = scrubbed.findings.iter().map(|finding| length(finding.len)).sum();
         self.count(&scrubbed.findings);
-        self.take_in(raw, &scrubbed.findings);
         self.add(&scrubbed.bytes, raw.len(), replaced)
     }
 
@@ -265,8 +257,7 @@ impl<'e> Ingest<'e> {
 
     /// Makes a commit of the open segment. Returns whether that was forgotten before.
     pub(super) fn close(&mut self, facts: SegmentFacts) -> Result<bool> {
-        let mut segment = std::mem::take(&mut self.segment);
-        let replaced = std::mem::take(&mut segment.replaced);
+        let segment = std::mem::take(&mut self.segment);
         self.settle(&segment)?;
         let forgotten = self.forgotten_in(&segment)?;
         let head = self.head_of(&segment)?;
@@ -277,15 +268,8 @@ impl<'e> Ingest<'e> {
         let native = segment.finish(head);
         let bytes = native.bytes;
         let closure = Closure::Closed;
-        let made = Made {
-            native,
-            in_memory: in_memory.flatten(),
-            facts,
-            closure,
-            raw_bytes,
-            held: forgotten,
-            replaced,
-        };
+        let made =
+            Made { native, in_memory: in_memory.flatten(), facts, closure, raw_bytes, held: forgotten };
         let Pushed { id, was_forgotten } = self.push_commit(made)?;
         // Looks that were not forgotten are not covered by a hole.
         let covered = covered.into_iter().map(|provisional| provisional.commit);
@@ -321,7 +305,7 @@ impl<'e> Ingest<'e> {
     }
 
     fn push_commit(&mut self, made: Made) -> Result<Pushed> {
-        let Made { native, in_memory, facts, closure, raw_bytes, held, replaced } = made;
+        let Made { native, in_memory, facts, closure, raw_bytes, held } = made;
         let (native_id, native_bytes) = (native.artifact, native.bytes);
         let ((artifact, artifact_bytes), contents) = match (facts.commit_type, in_memory) {
             (CommitType::Compaction, Some(bytes)) => {
@@ -380,7 +364,6 @@ impl<'e> Ingest<'e> {
             self.pending_bytes += native_bytes;
             self.pending.extend::<Vec<Write>>(contents);
             self.pending.push(Write::Commit(NewCommit { core, rules, closure, counts }));
-            self.kept.extend(Kept::of(id, native_id, replaced));
         }
         self.pending.push(Write::Sighting { commit: id, sighting: Box::new(sighting) });
         Ok(Pushed { id, was_forgotten: held.is_some() })
@@ -425,9 +408,7 @@ impl<'e> Ingest<'e> {
         let bytes = finished.bytes;
         let raw_bytes = self.segment.raw_bytes;
         let closure = Closure::Provisional;
-        let replaced = self.segment.replaced.clone();
-        let made =
-            Made { native: finished, in_memory: None, facts, closure, raw_bytes, held: None, replaced };
+        let made = Made { native: finished, in_memory: None, facts, closure, raw_bytes, held: None };
         let Pushed { id, .. } = self.push_commit(made)?;
         let mut known = std::mem::take(&mut self.start.provisional);
         known.retain(|older| older.commit != id);
@@ -468,16 +449,7 @@ impl<'e> Ingest<'e> {
         self.outcome.new_commits += done.new_commits;
         self.outcome.new_bytes += done.new_bytes;
         self.outcome.stored_bytes += done.stored_bytes;
-        self.keep();
         Ok(())
-    }
-
-    /// Has the vault keep what was replaced in what is stored now. Where it cannot, that is told, and nothing else is lost.
-    fn keep(&mut self) {
-        let kept = std::mem::take(&mut self.kept);
-        if let Some(message) = self.engine.keep(&kept) {
-            self.note(Note::new(NoteCode::Degraded, message));
-        }
     }
 }
 

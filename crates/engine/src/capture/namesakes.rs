@@ -3,6 +3,7 @@
 //! A client gives a session one id, and files of that id are copies of it; but a user renames the folder of a project, and
 //! clients have overwritten one session's transcript with another one's. What tells is what the chains share.
 
+mod cut;
 mod older;
 
 use std::collections::{HashMap, HashSet};
@@ -83,29 +84,6 @@ impl Engine {
         let (from_first, from_second) = (self.origin_of(first)?, self.origin_of(second)?);
         let is_shared = from_first.is_some() && from_first == from_second;
         Ok(is_shared || from_first == Some(second) || from_second == Some(first))
-    }
-
-    /// Says whether a session is what is left of another one whose transcript was cut: it says nothing that the other does not.
-    pub(crate) fn is_cut(&self, left: &Session, whole: &Session) -> Result<bool> {
-        let is_place = overwritten(&whole.key.path) == Some(&left.key.path);
-        let is_less = (left.messages, left.bytes) < (whole.messages, whole.bytes);
-        let (true, Some(before)) = (is_place && is_less, whole.tip) else { return Ok(false) };
-        if left.key.machine != whole.key.machine {
-            return Ok(false);
-        }
-        // Of a transcript that was cut within its first record nothing is left.
-        left.tip.map_or(Ok(true), |now| Ok(self.is_lost(now, Some(before))? == Some(false)))
-    }
-
-    /// Returns what is left of a session in its transcript, where that was cut.
-    ///
-    /// # Errors
-    /// Store errors.
-    pub fn left_of(&self, whole: &Session) -> Result<Option<Session>> {
-        let Some(path) = overwritten(&whole.key.path) else { return Ok(None) };
-        let key = SessionKey { path: path.to_owned(), ..whole.key.clone() };
-        let Some(left) = self.store.session(&key)? else { return Ok(None) };
-        Ok(if self.is_cut(&left, whole)? { Some(left) } else { None })
     }
 
     /// Returns whether a session is the same conversation as one of these.
@@ -227,6 +205,8 @@ pub(crate) struct Replaced<'a> {
     pub now: Option<CommitId>,
     /// What the new chain is found by.
     pub anchored: &'a [Anchored],
+    /// Whether lines can no longer be read that could be: no client does that.
+    pub is_damaged: bool,
 }
 
 impl Engine {
@@ -272,9 +252,10 @@ impl Engine {
 
     /// Returns the newest commit of what was read before, where something that was said behind the common beginning is missing now.
     fn turn_lost(&self, replaced: &Replaced<'_>) -> Result<Option<CommitId>> {
+        let Replaced { newest, now, is_damaged, .. } = *replaced;
         let is_lost =
-            self.is_lost(replaced.newest, replaced.now)? == Some(true) || self.is_cut_short(replaced)?;
-        Ok(is_lost.then_some(replaced.newest))
+            is_damaged || self.is_lost(newest, now)? == Some(true) || self.is_cut_short(replaced)?;
+        Ok(is_lost.then_some(newest))
     }
 
     /// Says whether the last turn was cut: what is left of its lines is their beginning. A document has fewer messages then, and says

@@ -76,7 +76,6 @@ impl Engine {
         if let Some(later) = self.later_of_kept(path, first)? {
             return Ok(Nudged::Later(later));
         }
-        self.check_vault()?;
         let prepared = self.prepare(&mut transcript, options)?;
         let is_document = prepared.adapter.shape() == Shape::Document;
         let seen = prepared.cursor.as_ref().map_or(0, |cursor| cursor.closed_bytes);

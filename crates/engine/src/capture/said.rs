@@ -9,7 +9,7 @@ use memchr::memmem::Finder;
 use stemmata_model::{Entry, EntryId, EntryKind, Part};
 use stemmata_runtimes::adapter::{Adapter, IdKind};
 
-use crate::verbs::place::secrets::PLACEHOLDER;
+use crate::scrubbing::PLACEHOLDER;
 
 /// Copies of one record that are told apart at most.
 const COPIES_MAX: usize = 64;

@@ -4,7 +4,6 @@ use stemmata_model::ArtifactId;
 use stemmata_store::{ContentPart, NewContent, PART_BYTES_MAX, Write};
 
 use crate::capture::big_parts::runs;
-use crate::vault::Replaced;
 
 /// Bytes that became a content, and what has to be written for it.
 #[derive(Debug)]
@@ -81,8 +80,6 @@ pub(crate) struct OpenSegment {
     pub lines: u64,
     /// Bytes that were replaced.
     pub redacted_bytes: u64,
-    /// What they were, for a vault that keeps it.
-    pub replaced: Replaced,
 }
 
 impl OpenSegment {

@@ -280,7 +280,10 @@ impl Engine {
             run.ingest.flush(Vec::new())?;
             let now = leaf.or(run.ingest.closed().parent.map(|(tip, _)| tip));
             let anchored = run.ingest.news().anchored();
-            let replaced = Replaced { before, newest: left.newest, now, anchored };
+            let was_unreadable =
+                run.prepared.cursor.as_ref().map_or(0, |cursor| cursor.unread.seen.unreadable);
+            let is_damaged = run.ingest.unread_so_far().unreadable > was_unreadable;
+            let replaced = Replaced { before, newest: left.newest, now, anchored, is_damaged };
             writes.extend(self.taken_place_of(&replaced, derived.is_some())?);
         }
         writes.extend(derived.map(Write::Link));
@@ -300,7 +303,7 @@ impl Engine {
             return Ok(Vec::new());
         }
         run.ingest.flush(Vec::new())?;
-        let replaced = Replaced { before, newest, now, anchored: &[] };
+        let replaced = Replaced { before, newest, now, anchored: &[], is_damaged: false };
         Ok(self.taken_place_of(&replaced, false)?.into_iter().collect())
     }
 

@@ -15,10 +15,9 @@ use crate::efforts::EffortSlot;
 use crate::ports::{Clock, NewIds};
 use crate::scrubbing::{ProjectTrust, Scrubbing, StoreRules, UntrustedMet};
 use crate::search::IndexSlot;
-use crate::vault::Vault;
 
 impl Engine {
-    /// Puts an engine together that obeys no exclusions, has no rules of its own and no vault.
+    /// Puts an engine together that obeys no exclusions and has no rules of its own.
     pub fn over(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
@@ -32,13 +31,6 @@ impl Engine {
     #[must_use]
     pub fn with_policy(mut self, policy: CapturePolicy) -> Self {
         self.policy = Arc::new(policy);
-        self
-    }
-
-    /// Has capture keep what it replaces in a vault, where that one wants it, and forgetting remove it from there.
-    #[must_use]
-    pub fn with_vault(mut self, vault: Vault) -> Self {
-        self.vault = Some(Arc::new(vault));
         self
     }
 

@@ -14,6 +14,9 @@ use crate::engine::FORMER_MACHINES_MAX;
 use crate::error::{EngineError, Result};
 use crate::temporary::TempFiles;
 
+/// The file.
+const FILE: &str = "machine.json";
+
 /// The version of `machine.json`.
 const MACHINE_VERSION: u32 = 1;
 
@@ -101,7 +104,7 @@ pub(super) fn machine(
     facts: &MachineFacts,
     alone: Alone<'_>,
 ) -> Result<(Machine, Option<String>)> {
-    let path = home.join("machine.json");
+    let path = home.join(FILE);
     let host = facts.mark.as_deref();
     let Some(file) = read(&path)? else {
         let file =
@@ -122,6 +125,43 @@ pub(super) fn machine(
         Some(now) if now.own.is_other(host) => moved(&path, now, facts),
         now => Ok((machine_of(&now.unwrap_or(file), &path)?, None)),
     }
+}
+
+/// Puts a copy of who this machine is into a backup.
+pub(super) fn leave_in(home: &Path, backup: &Path) -> Result<()> {
+    match read(&home.join(FILE))? {
+        Some(file) => keep(&backup.join(FILE), &file, true),
+        None => Ok(()),
+    }
+}
+
+/// Takes up who a backup is of, where it was restored: what it holds was recorded by this directory's machines. The machine keeps
+/// the id that it had in the backup where it is the same one; else that one counts as one that the directory was on before.
+pub(super) fn take_up_from(home: &Path, backup: &Path, facts: &MachineFacts, alone: Alone<'_>) -> Result<()> {
+    let Some(MachineFile { own: theirs, before: mut all, .. }) = read(&backup.join(FILE))? else {
+        return Ok(());
+    };
+    let _alone = alone()?;
+    let (path, host) = (home.join(FILE), facts.mark.as_deref());
+    let mine = read(&path)?;
+    let is_mine = mine.as_ref().is_none_or(|mine| mine.own.is_same(host)) && theirs.is_same(host);
+    let (before, now) = mine.map_or((Vec::new(), None), |mine| (mine.before, Some(mine.own)));
+    all.extend(before);
+    let own = if is_mine {
+        all.extend(now);
+        theirs
+    } else {
+        all.push(theirs);
+        now.unwrap_or_else(|| MachineEntry::new(facts))
+    };
+    let mut known = vec![own.machine.clone()];
+    all.retain(|entry| {
+        let is_new = !known.contains(&entry.machine);
+        known.push(entry.machine.clone());
+        is_new
+    });
+    all.drain(..all.len().saturating_sub(FORMER_MACHINES_MAX));
+    keep(&path, &MachineFile { version: MACHINE_VERSION, own, before: all }, true)
 }
 
 /// Adds the machine's mark to a file that was written without one. Where the directory cannot be written it stays

@@ -11,7 +11,7 @@ use stemmata_store::maintain::backup::{BackedUp, Restored};
 use stemmata_store::maintain::migrate::{Migrated, MigrationPlan, RolledBack};
 use stemmata_store::{Files as _, SqliteStore, SystemFiles};
 
-use super::Home;
+use super::{Home, machine};
 use crate::error::{EngineError, Refusal, Result};
 
 /// What names of stores begin with that were moved aside.
@@ -35,19 +35,24 @@ impl Home {
             let _made = SystemFiles.make_directory(above);
         }
         let _noted = self.temp_files().create_named(folder);
-        self.engine()?.store.backup(to)?.ok_or_else(|| EngineError::Refused {
+        let done = self.engine()?.store.backup(to)?.ok_or_else(|| EngineError::Refused {
             what: Refusal::Backup,
             reasons: vec!["this store keeps nothing on a disk".to_owned()],
-        })
+        })?;
+        machine::leave_in(&self.dir, to)?;
+        Ok(done)
     }
 
-    /// Puts what a backup holds in the place of the store; a copy of it is verified first.
+    /// Puts what a backup holds in the place of the store; a copy of it is verified first. The machine that made the backup counts as
+    /// this one, so that its sessions are still its own where the directory was lost.
     ///
     /// # Errors
-    /// Store errors. The store is as it was then.
+    /// Store errors: the store is as it was then. `MachineFile` and `Io` where it is restored and only the machine could not be taken up.
     pub fn restore(&self, from: &Path) -> Result<Restored> {
         let aside = self.aside("restore");
-        Ok(SqliteStore::restore(from, &self.store_dir(), &aside, &self.store_options())?)
+        let done = SqliteStore::restore(from, &self.store_dir(), &aside, &self.store_options())?;
+        machine::take_up_from(&self.dir, from, &self.options.machine, &|| self.alone())?;
+        Ok(done)
     }
 
     /// Checks that [`Home::restore`] would succeed, and changes nothing.

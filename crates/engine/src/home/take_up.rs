@@ -122,9 +122,7 @@ impl Home {
                 Err(error) if is_beyond(&error) => {
                     let path = left.transcript.clone();
                     left.done();
-                    let mut shown = self.shown_files();
-                    if shown.add(&error.to_string(), &path) {
-                        shown.keep();
+                    if self.is_told_first(&error.to_string(), &path) {
                         trouble.push(NotTakenUp::Transcript { path, error });
                     }
                 }
@@ -132,12 +130,6 @@ impl Home {
                     trouble.push(NotTakenUp::Transcript { path: left.transcript.clone(), error });
                 }
             }
-        }
-        if let Some(path) = left.first()
-            && let Err(error) = engine.check_vault()
-        {
-            trouble.push(NotTakenUp::Stream { path: path.clone(), error });
-            return Ok(trouble);
         }
         let mut tried = 0;
         for path in left {

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use super::*;
 use crate::ports::{RandomIds, SystemClock};
 
-fn options(open_for: OpenFor, config: &str) -> HomeOptions {
+pub(super) fn options(open_for: OpenFor, config: &str) -> HomeOptions {
     HomeOptions {
         settings: Settings::of_texts(config, &|_| None).unwrap(),
         machine: MachineFacts { mark: None, host_name: "box".to_owned(), user_id: 0 },
@@ -16,7 +16,7 @@ fn options(open_for: OpenFor, config: &str) -> HomeOptions {
     }
 }
 
-fn put(path: &Path, text: &str) {
+pub(super) fn put(path: &Path, text: &str) {
     std::fs::File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
 }
 

@@ -277,6 +277,7 @@ impl HitReader<'_> {
                 client: LEDGER_CLIENT.to_owned(),
                 title: None,
                 cwd: ledger.root,
+                project: None,
                 branch: None,
                 foreign_machine: None,
             },

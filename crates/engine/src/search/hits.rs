@@ -65,6 +65,8 @@ pub struct HitPlace {
     pub title: Option<String>,
     /// Where it worked.
     pub cwd: Option<String>,
+    /// The name of its project.
+    pub project: Option<String>,
     /// The branch that it worked on.
     pub branch: Option<String>,
     /// The machine that recorded it, where that is another one.
@@ -322,7 +324,8 @@ impl<'e> HitReader<'e> {
         self.seen_as = seen_as;
         self.described = described.into_iter().map(|of| (of.commit.id, of.commit)).collect();
         let Some((_, standing, session)) = best else { return Ok(None) };
-        let place = place(&session, self.engine.foreign_machine(&session)?);
+        let place =
+            place(&session, self.engine.project_name(&session)?, self.engine.foreign_machine(&session)?);
         Ok(Some((standing, place, sessions)))
     }
 
@@ -434,13 +437,14 @@ fn indexed(text: &str) -> &str {
     text.get(..end).unwrap_or(text)
 }
 
-fn place(session: &Session, foreign_machine: Option<String>) -> HitPlace {
+fn place(session: &Session, project: Option<String>, foreign_machine: Option<String>) -> HitPlace {
     HitPlace {
         session: session.session.to_string(),
         path: transcript_of(session).to_string_lossy().into_owned(),
         client: runtime_of(&session.format).to_owned(),
         title: session.title.clone(),
         cwd: session.cwd.clone(),
+        project,
         branch: session.git_branch.clone(),
         foreign_machine,
     }

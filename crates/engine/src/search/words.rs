@@ -1,5 +1,6 @@
 //! Search by words: ranks the entries of the index together with those that are not settled yet, and reads the best from the store.
 
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
@@ -22,7 +23,7 @@ use super::prepared::{minute_of, prepare};
 use super::reach::Reach;
 use super::scan::{Decoded, ScanBounds, ScanEnd};
 use super::settle::{IndexTrouble, SettleError, Settled};
-use super::{SearchAnswer, SearchError, SearchFilter, SearchNote, SearchQuery, SearchStep};
+use super::{SearchAnswer, SearchError, SearchFilter, SearchNote, SearchQuery, SearchStep, StepUnit};
 use crate::chain::beside::key_of_sighting;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -68,7 +69,7 @@ impl Engine {
     ) -> Result<SearchAnswer> {
         let settled = self.settle_index(query.budget, step)?;
         let named = self.index.named().unwrap_or_default();
-        match self.search_index(query, scoped, &settled) {
+        match self.search_index(query, scoped, (&settled, step)) {
             Ok(Some(answer)) => return Ok(answer),
             Ok(None) => {}
             Err(SettleError::Engine(error)) => return Err(error),
@@ -78,7 +79,7 @@ impl Engine {
                 if matches!(trouble, IndexTrouble::Damaged { .. }) && self.set_aside(named).is_ok() {
                     let settled = self.settle_index(query.budget, step)?;
                     let settled = Settled { trouble: Some(trouble), ..settled };
-                    if let Ok(Some(answer)) = self.search_index(query, scoped, &settled) {
+                    if let Ok(Some(answer)) = self.search_index(query, scoped, (&settled, step)) {
                         return Ok(answer);
                     }
                 }
@@ -93,7 +94,7 @@ impl Engine {
         &self,
         query: &SearchQuery,
         scoped: &Scoped<'_>,
-        settled: &Settled,
+        (settled, step): (&Settled, &mut SearchStep<'_>),
     ) -> Result<Option<SearchAnswer>, SettleError> {
         let index = match self.index.index(self.store.identity()?.store_id) {
             Ok(Some(index)) => index,
@@ -117,7 +118,7 @@ impl Engine {
         }
         let entries = reader.meta()?.entries + overlay.len() as u64;
         let corpus = Corpus { reader: Some(&reader), overlay, notes, entries };
-        self.answer(query, scoped, corpus).map(Some)
+        self.answer(query, scoped, (corpus, step)).map(Some)
     }
 
     /// Searches the newest entries without an index.
@@ -135,7 +136,7 @@ impl Engine {
         }
         let entries = overlay.len() as u64;
         let corpus = Corpus { reader: None, overlay, notes, entries };
-        match self.answer(query, scoped, corpus) {
+        match self.answer(query, scoped, (corpus, step)) {
             Ok(answer) => Ok(answer),
             Err(SettleError::Engine(error)) => Err(error),
             // This cannot happen: no index was read.
@@ -205,7 +206,7 @@ impl Engine {
         &self,
         query: &SearchQuery,
         scoped: &Scoped<'_>,
-        corpus: Corpus<'_, '_>,
+        (corpus, step): (Corpus<'_, '_>, &mut SearchStep<'_>),
     ) -> Result<SearchAnswer, SettleError> {
         let authors = corpus.overlay.authors();
         let memory = corpus.overlay.segment();
@@ -244,7 +245,12 @@ impl Engine {
         let statistics = size_of(&segments);
         let asked = Search { segments: &segments, statistics, scope, weights: &Weights::MEASURED };
         let mut reader = HitReader::new(self, scoped, &matcher, required);
+        let is_over = Cell::new(false);
         let mut read = |scored: Scored| -> Result<Option<SearchHit>, SettleError> {
+            is_over.set(is_over.get() || step(StepUnit::Commits, 0, None).is_break());
+            if is_over.get() {
+                return Ok(None);
+            }
             let number = scored.number;
             let standing = standing(&scored, (corpus.reader, &corpus.overlay), &reach)?;
             let event = match corpus.reader {
@@ -260,7 +266,7 @@ impl Engine {
         let hits = if query.is_list() {
             listed(&asked, &parsed, query.hits_max, &mut read)?
         } else {
-            let (hits, cut) = best(&asked, &groups, &parsed, (query, checked), &mut read)?;
+            let (hits, cut) = best(&asked, &groups, &parsed, (query, checked), (&mut read, &is_over))?;
             notes.extend(cut);
             hits
         };
@@ -279,7 +285,7 @@ fn best(
     groups: &AnyGroups<'_, '_>,
     parsed: &Query,
     (query, mut checked): (&SearchQuery, usize),
-    read: &mut ReadHit<'_>,
+    (read, is_over): (&mut ReadHit<'_>, &Cell<bool>),
 ) -> Result<(Vec<SearchHit>, Option<SearchNote>), SettleError> {
     let (mut page, mut seen) = (HitPage::of(query), HashSet::new());
     loop {
@@ -295,7 +301,7 @@ fn best(
                 page.extend(read(scored)?);
             }
         }
-        if is_all || page.is_full() {
+        if is_all || page.is_full() || is_over.get() {
             return Ok((page.finish(), None));
         }
         if checked >= CHECKED_MAX {

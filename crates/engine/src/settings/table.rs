@@ -238,15 +238,6 @@ pub const SETTINGS: &[Setting] = &[
         shape: SettingShape::Text,
     },
     Setting {
-        key: "secrets.vault",
-        variable: "STEMMATA_SECRETS_VAULT",
-        flag: None,
-        about: "Whether capture keeps redacted secrets in an encrypted vault on this machine, so that \
-                 `stemma resume --with-secrets` can put it back: `on` or `off`. What is stored is the same either way.",
-        default: SettingDefault::Value("off"),
-        shape: SettingShape::Switch,
-    },
-    Setting {
         key: "stats.prices",
         variable: "STEMMATA_PRICES",
         flag: None,

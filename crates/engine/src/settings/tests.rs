@@ -23,7 +23,6 @@ fn nothing_configured_is_what_a_store_has_by_itself() {
         import_threads: settings.import_threads,
         ledgers: LedgerPlace::Store,
         save_events: crate::ledger::SAVE_EVENTS,
-        keeps_vault: false,
         allows_network: false,
         wait_ms: SqliteOptions::default().busy_timeout_ms,
         retention: RetentionRules::default(),
@@ -73,14 +72,12 @@ fn values_become_what_they_say_and_a_bad_one_names_its_key() {
         ("ledger.integrity", "chain"),
         ("pack.after_import_mib", "0"),
         ("retention.projects", "/a=7, /b = c=0,"),
-        ("secrets.vault", "true"),
         ("store.quota_mib", "3"),
     ])
     .unwrap();
     assert_eq!(settings.ledgers, LedgerPlace::Files { integrity: IntegrityMode::Chain });
     assert_eq!(settings.retention.projects, [("/a".to_owned(), 7), ("/b = c".to_owned(), 0)]);
     assert_eq!((settings.quota_bytes, settings.pack_after_import_bytes), (Some(3 << 20), None));
-    assert!(settings.keeps_vault);
     assert_eq!(
         (settings.granularity.to_string(), settings.provisional),
         ("every:5".to_owned(), Provisional::Tool)

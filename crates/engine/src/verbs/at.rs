@@ -309,7 +309,6 @@ impl Engine {
             })
         }));
         self.commit_batch(batch)?;
-        self.keep_beginning((id, artifact), of, keep);
         Ok(id)
     }
 }

@@ -120,7 +120,6 @@ impl Engine {
     /// `PlanMoved` where others wrote meanwhile and something else would go, and then nothing does; store errors.
     pub fn apply_collect(&self, plan: CollectPlan) -> Result<CollectReport> {
         let collected = self.store.collect(&plan.wish)?;
-        self.purge_unstored()?;
         let unfinished = self.sweep()?;
         Ok(CollectReport { collected, unfinished, ..plan.report })
     }

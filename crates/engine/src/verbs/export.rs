@@ -80,7 +80,7 @@ impl Engine {
             let era_stop = era_stop(stop, index, newest);
             let mut context = self.plan_era(source, (era.tip, era.bound), era_stop)?;
             let mut native = Vec::new();
-            context.write_uncounted(None, &mut |piece: &[u8]| {
+            context.write_uncounted(&mut |piece: &[u8]| {
                 if native.len() + piece.len() > EXPORTED_BYTES_MAX {
                     let message =
                         format!("a conversation of more than {EXPORTED_BYTES_MAX} bytes cannot be exported");

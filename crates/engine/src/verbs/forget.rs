@@ -212,14 +212,12 @@ impl Engine {
         let beside = self.beside_store();
         self.drop_derived()?;
         report.forgotten = self.store.forget(&wish)?;
-        let purged = self.purge_unstored();
         let beside = beside.as_ref();
         let elsewhere = beside.map_or(Ok(0), |beside| beside.forget_elsewhere(&report.sessions, &ledgers));
         let late = self.forget_late(&report.sessions, &wish);
         let outputs = beside.map_or(Ok(0), |beside| beside.forget_outputs_elsewhere(&outputs));
-        // What a ledger refuses, or the vault, keeps no word in the index.
+        // What a ledger refuses keeps no word in the index.
         let swept = self.sweep();
-        purged?;
         report.forgotten.events += elsewhere? + outputs?;
         late?;
         report.forgotten.left(swept?);

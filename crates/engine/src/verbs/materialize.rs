@@ -18,7 +18,6 @@ use crate::chain::segments::{ChainSegments, NewestBytes};
 use crate::engine::Engine;
 use crate::error::{EngineError, FormatUse, Refusal, Result};
 use crate::verbs::count::LineCounter;
-use crate::verbs::place::secrets::PuttingBack;
 
 /// Where a materialization stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -279,25 +278,16 @@ impl PlannedContext<'_> {
     /// Hands the context's bytes to `sink`, and counts what is in them.
     pub(crate) fn write(&mut self, sink: &mut Sink<'_>) -> Result<(Bytes, Counts)> {
         let mut counter = LineCounter::new(self.adapter);
-        let bytes = self.write_pieces(None, Some(&mut counter), sink)?;
+        let bytes = self.write_pieces(Some(&mut counter), sink)?;
         Ok((bytes, counter.finish().counts))
     }
 
-    /// As `write`, for who asks for no counts; with what capture replaced put back, where that is wanted.
-    pub(crate) fn write_uncounted(
-        &mut self,
-        putting_back: Option<&mut PuttingBack>,
-        sink: &mut Sink<'_>,
-    ) -> Result<()> {
-        self.write_pieces(putting_back, None, sink).map(|_| ())
+    /// As `write`, for who asks for no counts.
+    pub(crate) fn write_uncounted(&mut self, sink: &mut Sink<'_>) -> Result<()> {
+        self.write_pieces(None, sink).map(|_| ())
     }
 
-    fn write_pieces(
-        &mut self,
-        mut edits: Option<&mut PuttingBack>,
-        mut counter: Option<&mut LineCounter>,
-        sink: &mut Sink<'_>,
-    ) -> Result<Bytes> {
+    fn write_pieces(&mut self, mut counter: Option<&mut LineCounter>, sink: &mut Sink<'_>) -> Result<Bytes> {
         let mut bytes = Bytes(0);
         let mut ends_with_newline = true;
         let has_lines = self.adapter.shape() == Shape::Lines;
@@ -306,11 +296,7 @@ impl PlannedContext<'_> {
             let content = self.chain.load(piece.segment)?.ok_or_else(outside_the_chain)?;
             // Two records must never share a line: a cut tail is closed before what follows it.
             let join: &[u8] = if ends_with_newline || !has_lines { b"" } else { b"\n" };
-            let edited = match &mut edits {
-                Some(edits) => Some(edits.edited(&self.chain, piece)?),
-                None => None,
-            };
-            let runs = piece_runs(edited.as_ref().unwrap_or(piece), &content)?;
+            let runs = piece_runs(piece, &content)?;
             let mut counting = counter.as_deref_mut();
             // What a plan replaces is parents and pointers, which nobody counts.
             if let Some(counter) = &mut counting
@@ -324,9 +310,6 @@ impl PlannedContext<'_> {
             for run in std::iter::once(join).chain(runs) {
                 if run.is_empty() {
                     continue;
-                }
-                if let Some(edits) = &mut edits {
-                    edits.written(run);
                 }
                 sink(run).map_err(write_failed)?;
                 if let Some(counter) = &mut counting {

@@ -27,12 +27,10 @@ pub(crate) mod own;
 pub(crate) mod placing;
 pub(crate) mod recognized;
 pub(crate) mod record;
-pub(crate) mod secrets;
 pub(crate) mod undo;
 
 use mark::ConversionOf;
 use placing::{Placing, PlacingWish};
-use secrets::PuttingBack;
 
 /// Commits that are asked for the transcript they came from, until one knows: those that we make have none.
 const ORIGIN_COMMITS_MAX: usize = 64;
@@ -55,8 +53,6 @@ pub struct PlaceOptions {
     pub at_entry: Option<String>,
     /// The version of the client that will load it.
     pub client_version: Option<String>,
-    /// Put back what capture replaced, as far as the vault of this machine kept it. Nothing of it is stored.
-    pub with_secrets: bool,
 }
 
 /// A session that was placed.
@@ -126,17 +122,11 @@ impl Engine {
             cwd: options.cwd.clone(),
             origin_cwd: prepared.origin_cwd.clone(),
             client_version: options.client_version.clone(),
-            // With secrets put back nobody can make it again.
-            conversion_of: prepared.conversion_of.filter(|_| !options.with_secrets),
+            conversion_of: prepared.conversion_of,
         };
         let mut placing =
             Placing::begin(&wish, &self.leftovers.files, (self.ids.as_ref(), self.clock.as_ref()))?;
-        let told = if options.with_secrets {
-            let is_translated = prepared.losses.is_some();
-            self.write_with_secrets(prepared.continues, prepared.stop, is_translated, &mut placing)?
-        } else {
-            self.write_context((prepared.continues, prepared.stop), None, &mut placing)?
-        };
+        let told = self.write_context((prepared.continues, prepared.stop), &mut placing)?;
         let ready = placing.check()?;
         let file = ready.settle(&self.identity.machine, &mut |record| self.record_placement(record))?;
         Ok(Placed {
@@ -234,40 +224,10 @@ impl Engine {
         })
     }
 
-    /// Writes a prepared context with what capture replaced, as far as the vault of this machine kept it. A translation is
-    /// written as it is stored, with a note. Returns what the user should know; nothing is counted.
-    ///
-    /// # Errors
-    /// As `materialize`, and the vault's.
-    pub fn write_with_secrets(
-        &self,
-        ctx: CommitId,
-        stop: Stop,
-        is_translated: bool,
-        out: &mut dyn Write,
-    ) -> Result<Vec<Note>> {
-        if is_translated {
-            let mut told = self.write_context((ctx, stop), None, out)?;
-            told.push(secrets::not_in_translations());
-            return Ok(told);
-        }
-        let mut notes = Vec::new();
-        let mut putting_back = self.putting_back(&mut notes)?;
-        let mut told = self.write_context((ctx, stop), putting_back.as_mut(), out)?;
-        told.extend(putting_back.and_then(PuttingBack::note));
-        told.append(&mut notes);
-        Ok(told)
-    }
-
     /// Writes a context of one format, and says what the user should know of it.
-    fn write_context(
-        &self,
-        (ctx, stop): (CommitId, Stop),
-        putting_back: Option<&mut PuttingBack>,
-        out: &mut dyn Write,
-    ) -> Result<Vec<Note>> {
+    fn write_context(&self, (ctx, stop): (CommitId, Stop), out: &mut dyn Write) -> Result<Vec<Note>> {
         let mut context = self.plan_context(ctx, stop)?;
-        context.write_uncounted(putting_back, &mut |piece: &[u8]| out.write_all(piece))?;
+        context.write_uncounted(&mut |piece: &[u8]| out.write_all(piece))?;
         Ok(context.notes())
     }
 

@@ -20,12 +20,11 @@ use crate::capture::cursor::{Cursor, Windows};
 use crate::capture::namesakes::{overwritten, transcript_of};
 use crate::capture::source::look;
 use crate::capture::transcript_file::Transcript;
-use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::{EngineError, ErrorKind, FormatUse, Refusal, Result};
+use crate::scrubbing::PLACEHOLDER;
 use crate::temporary::TempFile;
 use crate::verbs::doctor::is_subagent;
-use crate::verbs::place::secrets::{PLACEHOLDER, PuttingBack};
 
 /// States of one session that are tried: each damage that was captured left one.
 const STATES_MAX: usize = 16;
@@ -114,7 +113,6 @@ impl Engine {
         &self,
         session: &Session,
         folder: &Path,
-        with_secrets: bool,
         judged_by: &JudgedBy<'_>,
     ) -> Result<RecoveredCopy> {
         if let SessionOrigin::Placed(_) = session.origin
@@ -125,7 +123,7 @@ impl Engine {
             ));
         }
         let states = self.states(session)?;
-        self.recovered_of(&states, Trial { session, folder, judged_by }, with_secrets)
+        self.recovered_of(&states, Trial { session, folder, judged_by })
     }
 
     /// Writes what a session was at a commit into a file of a folder, as [`Engine::recovered`] writes its best state.
@@ -136,24 +134,18 @@ impl Engine {
         &self,
         (session, ctx): (&Session, CommitId),
         folder: &Path,
-        with_secrets: bool,
         judged_by: &JudgedBy<'_>,
     ) -> Result<RecoveredCopy> {
-        self.recovered_of(&[ctx], Trial { session, folder, judged_by }, with_secrets)
+        self.recovered_of(&[ctx], Trial { session, folder, judged_by })
     }
 
-    fn recovered_of(
-        &self,
-        states: &[CommitId],
-        trial: Trial<'_>,
-        with_secrets: bool,
-    ) -> Result<RecoveredCopy> {
+    fn recovered_of(&self, states: &[CommitId], trial: Trial<'_>) -> Result<RecoveredCopy> {
         let mut best: Option<RecoveredCopy> = None;
         let mut why = "the store has nothing of it".to_owned();
         // Of two states with as many lines one may have lost a message: a line of it is torn.
         let worth = |copy: &RecoveredCopy| (!copy.loses, copy.lines, copy.validation.messages_present);
         for ctx in states.iter().copied() {
-            match self.state(ctx, trial, None) {
+            match self.state(ctx, trial) {
                 Ok(copy) if !copy.validation.is_accepted() => {
                     "the client would not load all of any state that the store has; `stemma repair` writes one that it loads"
                         .clone_into(&mut why);
@@ -169,20 +161,7 @@ impl Engine {
                 Err(error) => why = error.to_string(),
             }
         }
-        let best = best.ok_or_else(|| refused(why))?;
-        if !with_secrets || best.replaced == 0 {
-            return Ok(best);
-        }
-        let putting_back = self.putting_back(&mut Vec::new())?;
-        let whole = self.state(best.ctx, trial, putting_back)?;
-        // A value may be of another form than what replaced it.
-        if !whole.validation.is_accepted() || worth(&whole) < worth(&best) {
-            return Err(refused(
-                "the client would not load all of it with its secrets; without `--with-secrets` it can be recovered"
-                    .to_owned(),
-            ));
-        }
-        Ok(whole)
+        best.ok_or_else(|| refused(why))
     }
 
     /// Compares a session's transcript with what the store has of it.
@@ -238,7 +217,7 @@ impl Engine {
         if path.is_dir() {
             return Ok(None);
         }
-        let copy = self.recovered(session, folder, false, judged_by)?;
+        let copy = self.recovered(session, folder, judged_by)?;
         let why = match Self::transcript_state(path, &copy, judged_by)? {
             TranscriptState::Damaged(why) => why,
             TranscriptState::Shortened(why) if !self.says_more(session, copy.ctx)? => why,
@@ -276,7 +255,7 @@ impl Engine {
         }
         let trial = Trial { session, folder, judged_by };
         for ctx in self.states_before(session)? {
-            let Ok(copy) = self.state(ctx, trial, None) else { continue };
+            let Ok(copy) = self.state(ctx, trial) else { continue };
             if copy.loses || copy.validation.messages_present == 0 {
                 continue;
             }
@@ -398,21 +377,11 @@ impl Engine {
     }
 
     /// Writes what a transcript was at a commit, and reads it as its client's loader would.
-    fn state(
-        &self,
-        ctx: CommitId,
-        Trial { session, folder, judged_by }: Trial<'_>,
-        putting_back: Option<PuttingBack>,
-    ) -> Result<RecoveredCopy> {
+    fn state(&self, ctx: CommitId, Trial { session, folder, judged_by }: Trial<'_>) -> Result<RecoveredCopy> {
         let failed = |operation: &'static str| EngineError::io(operation, folder);
         let mut file = self.leftovers.files.create(folder).map_err(failed("create a file in"))?;
         let mut out = Counting { out: BufWriter::new(&mut file), replaced: 0, tail: Vec::new() };
-        match putting_back {
-            None => {
-                self.native(ctx, &mut out)?;
-            }
-            Some(mut putting_back) => self.native_with_secrets(ctx, &mut putting_back, &mut out)?,
-        }
+        self.native(ctx, &mut out)?;
         out.flush().map_err(failed("write in"))?;
         let replaced = out.replaced;
         drop(out);
@@ -430,26 +399,6 @@ impl Engine {
             validation: found.validation,
             replaced,
         })
-    }
-
-    /// Writes what `native` writes, with what capture replaced as far as the vault has it.
-    fn native_with_secrets(
-        &self,
-        ctx: CommitId,
-        putting_back: &mut PuttingBack,
-        out: &mut dyn Write,
-    ) -> Result<()> {
-        let native = self.native_contents(ctx)?;
-        let mut restored = |content| putting_back.restored(content, read_whole(self, content)?);
-        if native.joins_with.is_some() {
-            let joined = native.joined(&mut restored)?;
-            out.write_all(&joined).map_err(stemmata_store::StoreError::Sink)?;
-            return Ok(());
-        }
-        for content in native.contents {
-            out.write_all(&restored(content)?).map_err(stemmata_store::StoreError::Sink)?;
-        }
-        Ok(())
     }
 }
 

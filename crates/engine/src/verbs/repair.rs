@@ -44,7 +44,6 @@ impl Engine {
             let aside: Arc<dyn Store> = Arc::new(MemoryStore::default());
             let mut reading = self.clone();
             reading.store = Arc::clone(&aside);
-            reading.vault = None;
             // Nothing of this is captured: it only mends what was.
             reading.policy = Arc::new(CapturePolicy::default());
             if reading.capture(&path, &CaptureOptions { granularity, ..CaptureOptions::import() }).is_err() {

@@ -249,7 +249,6 @@ impl Engine {
             beside.drop_memories_elsewhere()?;
         }
         self.title_again(renamed)?;
-        self.purge_unstored()?;
         report.forgotten.left(self.sweep()?);
         report.redirects = made.map.iter().map(|(from, to)| (*from, *to)).collect();
         report.redirects.sort();

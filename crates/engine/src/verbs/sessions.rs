@@ -240,6 +240,19 @@ impl Engine {
         Ok(Some((session, id, is_named)))
     }
 
+    /// Returns the shortest reference that means a session: its id, or its newest commit where the id means another copy of it.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn reference_to(&self, session: &Session) -> Result<String> {
+        match session.tip {
+            Some(tip) if !self.is_named_by_id(session)? => {
+                Ok(tip.short(self.unique_chars(tip, stemmata_model::SHORT_CHARS_MIN)?))
+            }
+            _ => Ok(self.short_id(&session.session)?.text),
+        }
+    }
+
     /// Says whether a session's id means this one.
     fn is_named_by_id(&self, session: &Session) -> Result<bool> {
         match self.session_of_id(session.session.as_str()) {

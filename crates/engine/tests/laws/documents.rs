@@ -151,7 +151,6 @@ fn a_document_can_be_cut_at_a_message() {
     for (at, kept, is_prompt) in [(3, 4, false), (4, 4, true), (8, 8, true), (7, 8, false), (0, 0, true)] {
         let Some(entry) = entries.get(at) else { panic!("{} entries", entries.len()) };
         let options = PlaceOptions {
-            with_secrets: false,
             runtime: Some("claude-code".to_owned()),
             at_entry: Some(entry.id.to_string()),
             ..placing(&folder)

@@ -96,6 +96,5 @@ mod turns_again;
 mod turns_forgotten;
 mod turns_held;
 mod turns_late;
-mod vault;
 mod watch;
 mod within;

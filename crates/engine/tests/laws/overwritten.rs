@@ -160,7 +160,7 @@ fn an_overwritten_conversation_is_found_by_what_it_says() {
                 let none = |_: &FormatId| None;
                 // A client that needs ids would not load it.
                 if !name.contains("without-ids") {
-                    let copy = engine.recovered(&old.session, folder.path(), false, &none);
+                    let copy = engine.recovered(&old.session, folder.path(), &none);
                     assert_eq!(copy.map(|copy| Some(copy.ctx)).ok(), Some(before.tip), "{name}");
                     let lost = engine.lost_state(&after, folder.path(), &none).expect("a read");
                     assert_eq!(lost.map(|lost| lost.ctx), before.tip.filter(|_| !is_document), "{name}");

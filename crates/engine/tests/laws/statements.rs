@@ -310,7 +310,6 @@ fn an_id_from_one_machine_leads_to_the_same_context_on_another() {
     });
     assert_eq!(contexts[0], contexts[1]);
     let options = PlaceOptions {
-        with_secrets: false,
         runtime: None,
         config_dir: folder.path().join("client"),
         cwd: "/other/home".into(),

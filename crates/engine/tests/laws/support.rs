@@ -151,7 +151,6 @@ pub(crate) fn native(engine: &Engine, ctx: CommitId) -> Vec<u8> {
 /// Places below a folder, as a client of its own would have it.
 pub(crate) fn placing(folder: &Folder) -> PlaceOptions {
     PlaceOptions {
-        with_secrets: false,
         runtime: None,
         config_dir: folder.path().join("client"),
         cwd: PathBuf::from("/new/place"),

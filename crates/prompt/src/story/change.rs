@@ -193,7 +193,10 @@ impl Text {
         let all = files.len();
         // What lies elsewhere is no part of the change, and says where somebody lives.
         files.retain(|path, _| !is_absolute(path));
-        if files.is_empty() {
+        let outside = (all - files.len()) as u64;
+        // Of a file that a command touched no lines are known: it may have been changed, or put back as it was.
+        let touched = files.extract_if(.., |_, lines| lines.added + lines.removed == 0).count() as u64;
+        if files.is_empty() && touched == 0 {
             return;
         }
         self.head("Changes");
@@ -204,13 +207,12 @@ impl Text {
             } else {
                 path
             };
-            // Of a file that a command wrote no lines are known.
-            let counts =
-                (lines.added + lines.removed > 0).then(|| format!(" (+{} −{})", lines.added, lines.removed));
-            self.line(&format!("{path}{}", counts.unwrap_or_default()));
+            self.line(&format!("{path} (+{} −{})", lines.added, lines.removed));
         }
         self.more(files.len(), FILES_MAX);
-        let outside = (all - files.len()) as u64;
+        if touched > 0 {
+            self.item(&format!("{touched} {} that commands touched", noun_of(touched, "file")));
+        }
         if outside > 0 {
             self.item(&format!("{outside} {} outside of the project", noun_of(outside, "file")));
         }

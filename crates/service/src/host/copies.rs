@@ -143,7 +143,7 @@ fn remove_copy(
 
 /// Returns the copy that was placed last, where that was the last thing done.
 fn last<'c>(engine: &Engine, copies: &'c [Session]) -> Result<&'c Session, Fault> {
-    let placed_at = copies.first().and_then(|copy| copy.started_at);
+    let placed_at = copies.first().map(|copy| engine.placed_at(copy)).transpose()?.flatten();
     let is_of = |ctx| copies.first().is_some_and(|copy| copy.origin == SessionOrigin::Placed(ctx));
     if let Some((ctx, at)) = engine.last_compaction()?
         && placed_at.is_none_or(|placed| placed <= at)

@@ -2,7 +2,6 @@
 //!
 //! A service prepares the context, writes its bytes and remembers the session; the file between is this machine's.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use stemmata_api::v1::{MaterializeRequest, Note, Placed, PreparePlacementRequest, PreparedPlacement};
@@ -19,12 +18,10 @@ use super::hooks::is_program;
 use super::recover::better_state;
 use super::sidecars::GivenBack;
 use crate::fault::Fault;
-use crate::local;
 use crate::wire;
 
 /// Where and how to place a context.
 #[derive(Debug, Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a choice of the caller's own")]
 pub struct PlaceRequest {
     /// The commit.
     pub ctx: String,
@@ -40,8 +37,6 @@ pub struct PlaceRequest {
     pub at: Option<String>,
     /// The client's version; none: the newest that was seen on this machine.
     pub client_version: Option<String>,
-    /// Put back what capture replaced. Values of the vault do not travel, so the bytes come from this machine's store.
-    pub with_secrets: bool,
     /// Resume the client's own session in place of a copy, where it is unchanged and no client has it open.
     pub reuses: bool,
     /// Whether the client is about to be started here: its program has to be there. A dry run notes that it is not.
@@ -210,11 +205,7 @@ impl Host {
         let options = self.home.options();
         let mut placing =
             Placing::begin(&wish, &self.home.temp_files(), (options.ids.as_ref(), options.clock.as_ref()))?;
-        let notes = if what.request.with_secrets {
-            self.with_secrets(&prepared, &mut placing)?
-        } else {
-            service.materialize(&context(&prepared, None), &mut placing, control)?.notes
-        };
+        let notes = service.materialize(&context(&prepared, None), &mut placing, control)?.notes;
         let machine = &self.home.identity()?.machine;
         let file = placing.check()?.settle(machine, &mut |record| -> Result<(), Fault> {
             service.record_placement(&wire::place::record(record))?;
@@ -266,20 +257,8 @@ impl Host {
             // As `doctor` judges, so that both say the same of a session.
             client_version: self.judged_by(&format, what.request.client_version.as_deref()),
             format,
-            // With secrets put back nobody can make it again.
-            conversion_of: match &prepared.conversion_of {
-                Some(of) if !what.request.with_secrets => Some(wire::place::conversion_of(of)?),
-                _ => None,
-            },
+            conversion_of: prepared.conversion_of.as_ref().map(wire::place::conversion_of).transpose()?,
         })
-    }
-
-    fn with_secrets(&self, prepared: &PreparedPlacement, out: &mut dyn Write) -> Result<Vec<Note>, Fault> {
-        let engine = self.home.engine()?;
-        let stop = local::stop(engine, &prepared.stop)?;
-        let is_translated = prepared.losses.is_some();
-        let told = engine.write_with_secrets(prepared.continues.parse()?, stop, is_translated, out)?;
-        Ok(wire::notes(&told))
     }
 
     /// Returns a client's configuration directory.

@@ -330,7 +330,7 @@ impl<'a> Record<'a> {
             format: self.tape.format(),
             ..CaptureOptions::live(trigger)
         };
-        match engine.check_vault().and_then(|()| engine.capture(&path, &options)) {
+        match engine.capture(&path, &options) {
             Ok(captured) => (self.captured, self.trouble) = (Some(captured), None),
             Err(error) => self.fail(error),
         }

@@ -31,8 +31,6 @@ pub struct RecoverRequest {
     pub session: NamedFile,
     /// Put it in the place of a damaged transcript, which is kept beside it; else it goes beside that.
     pub replace: bool,
-    /// Put back what capture replaced, as far as the vault of this machine kept it.
-    pub with_secrets: bool,
     /// Check everything, and write nothing.
     pub dry_run: bool,
 }
@@ -94,7 +92,7 @@ impl Host {
         // A check needs no folder of the client's.
         let scratch = self.home.cache_dir();
         let judged_by = |format: &FormatId| self.judged_by(format, None);
-        let mut checked = engine.recovered(session, &scratch, false, &judged_by)?;
+        let mut checked = engine.recovered(session, &scratch, &judged_by)?;
         let mut state = Engine::transcript_state(path, &checked, &judged_by)?;
         // What is there loads, and took the place of something else.
         let lost = match state {
@@ -104,7 +102,7 @@ impl Host {
             TranscriptState::Gone | TranscriptState::Damaged(_) | TranscriptState::Shortened(_) => None,
         };
         if let Some(lost) = lost {
-            checked = engine.recovered_at((session, lost.ctx), &scratch, false, &judged_by)?;
+            checked = engine.recovered_at((session, lost.ctx), &scratch, &judged_by)?;
             state = TranscriptState::Damaged(lost.why);
         }
         let target = match &state {
@@ -112,7 +110,7 @@ impl Host {
             TranscriptState::Damaged(_) | TranscriptState::Shortened(_) if request.replace => path.to_owned(),
             TranscriptState::Damaged(_) | TranscriptState::Shortened(_) => {
                 let (target, is_there) = name_beside(path, &checked.file.path())?;
-                if is_there && !request.with_secrets {
+                if is_there {
                     let damage = state.why().map(str::to_owned);
                     return Ok(v1::RecoveredFile { damage, ..told(&checked, &target, "beside") });
                 }
@@ -135,15 +133,7 @@ impl Host {
         }
         create_private(folder)?;
         let at = (session, checked.ctx);
-        let copy = engine.recovered_at(at, folder, request.with_secrets, &judged_by)?;
-        // The copy that was checked has no secrets, and is another file than this one.
-        let (target, is_there) = match what {
-            "beside" if request.with_secrets => name_beside(path, &copy.file.path())?,
-            _ => (target, false),
-        };
-        if is_there {
-            return Ok(v1::RecoveredFile { damage, ..told(&copy, &target, what) });
-        }
+        let copy = engine.recovered_at(at, folder, &judged_by)?;
         let mut written = v1::RecoveredFile { damage, ..told(&copy, &target, what) };
         if what == "replaced" {
             written.kept = Some(keep(self, path)?.to_string_lossy().into_owned());

@@ -126,7 +126,6 @@ impl Host {
                     stop: "compaction".to_owned(),
                     at: from.at.clone(),
                     client_version: None,
-                    with_secrets: false,
                     // Agents may run side by side from one session: each gets its own.
                     reuses: false,
                     // The template's own program was looked for.

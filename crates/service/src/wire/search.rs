@@ -66,7 +66,7 @@ pub(crate) fn hits(found: &SearchAnswer) -> v1::SearchHits {
 }
 
 fn hit(hit: &SearchHit) -> v1::SearchHit {
-    let HitPlace { session, path, client, title, cwd, branch, foreign_machine } = hit.place.clone();
+    let HitPlace { session, path, client, title, cwd, project, branch, foreign_machine } = hit.place.clone();
     v1::SearchHit {
         ctx: hit.ctx.map(|ctx| ctx.to_string()),
         ledger: hit.ledger.as_ref().map(ToString::to_string),
@@ -92,6 +92,7 @@ fn hit(hit: &SearchHit) -> v1::SearchHit {
         matched: if hit.is_nearby() { "nearby" } else { "itself" }.to_owned(),
         title: wire::session::title(title.as_deref()),
         cwd,
+        project,
         branch,
         foreign_machine,
     }

@@ -1,7 +1,7 @@
 //! Found, replaced and kept secrets as wire types.
 
 use stemmata_api::v1;
-use stemmata_engine::{FoundIn, Holder, ScrubReport, SecretFound, UnreadLedger, VaultStatus};
+use stemmata_engine::{FoundIn, Holder, ScrubReport, SecretFound, UnreadLedger};
 use stemmata_store::Session;
 
 /// Returns the wire form of one finding of a scan.
@@ -76,19 +76,4 @@ pub(crate) fn unread(unread: &[UnreadLedger]) -> Vec<v1::UnreadLedger> {
     let one =
         |one: &UnreadLedger| v1::UnreadLedger { ledger: one.ledger.to_string(), reason: one.reason.clone() };
     unread.iter().map(one).collect()
-}
-
-/// Returns the wire form of what the vault holds.
-pub(crate) fn vault(status: &VaultStatus) -> v1::VaultStatus {
-    v1::VaultStatus {
-        keeps: status.keeps,
-        path: status.folder.to_string_lossy().into_owned(),
-        contents: status.contents,
-        places: status.places,
-        values: status.values,
-        damaged: status.damaged,
-        bytes: status.bytes,
-        oldest: status.oldest.map(|time| time.to_string()),
-        newest: status.newest.map(|time| time.to_string()),
-    }
 }

@@ -30,9 +30,9 @@ pub(crate) fn title(stored: Option<&str>) -> Option<String> {
     stored.map(clean).filter(|title| !title.is_empty())
 }
 
-/// Returns the wire form of a session with its short id.
+/// Returns the wire form of a session with the reference that means it.
 pub(crate) fn named(engine: &Engine, of: &Session) -> Result<v1::Session, Fault> {
-    let short_id = Some(engine.short_id(&of.session)?.text);
+    let short_id = Some(engine.reference_to(of)?);
     Ok(v1::Session { short_id, project: engine.project_name(of)?, ..session(of) })
 }
 
@@ -99,9 +99,15 @@ pub(crate) fn stopped(stopped: &StoppedReading) -> v1::StoppedReading {
 
 /// Returns what is left of a session in its transcript, where that was cut.
 pub(crate) fn cut(engine: &Engine, session: &Session) -> Result<Option<v1::CutTranscript>, Fault> {
-    Ok(engine.left_of(session)?.map(|left| v1::CutTranscript {
-        path: left.key.path,
-        messages: left.messages,
-        of: session.messages,
+    if let Some(left) = engine.left_of(session)? {
+        let (path, messages) = (left.key.path, left.messages);
+        return Ok(Some(v1::CutTranscript { path, messages, of: session.messages, whole: None }));
+    }
+    let whole = engine.larger_before(session)?;
+    Ok(whole.map(|whole| v1::CutTranscript {
+        path: session.key.path.clone(),
+        messages: session.messages,
+        of: whole.messages,
+        whole: whole.tip.map(|tip| tip.to_string()),
     }))
 }

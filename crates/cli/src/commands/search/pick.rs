@@ -165,7 +165,7 @@ impl Found<'_> {
     }
 
     fn hit(&self, hit: &SearchHit, ids: ShortIds) -> Row {
-        let project = session::project_of(hit.cwd.as_deref());
+        let project = session::project_of_hit(hit);
         let place = pick::place_of(hit.timestamp.as_deref(), &hit.client, &project, self.now).to_vec();
         let mut line: Vec<Piece> = foreign(hit.foreign_machine.as_deref()).into_iter().collect();
         let who = who(hit.author.as_deref(), &hit.kind, &hit.role);

@@ -100,7 +100,7 @@ fn head(app: &App, hit: &SearchHit, ids: ShortIds) -> String {
     let mut parts = vec![Style::Faint.paint(&when.unwrap_or_else(|| "at some time".to_owned()))];
     parts.push(tame(&hit.client));
     // Some clients do not say where they worked.
-    parts.extend(hit.cwd.as_deref().map(|cwd| Style::Branch.paint(&session::project_of(Some(cwd)))));
+    parts.extend(hit.cwd.as_ref().map(|_| Style::Branch.paint(&session::project_of_hit(hit))));
     let foreign = hit.foreign_machine.as_deref().map(|label| app.console.fit(&tame(label), FOREIGN_COLUMNS));
     parts.extend(foreign.map(|label| format!("⇄ {label}")));
     let title = hit.title.as_deref().map(session::title_of);

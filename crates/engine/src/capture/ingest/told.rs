@@ -83,14 +83,6 @@ impl Ingest<'_> {
         }
     }
 
-    /// Remembers what is redacted in the bytes that come next, where a vault keeps it.
-    pub(in crate::capture) fn take_in(&mut self, raw: &[u8], findings: &[Finding]) {
-        let keeps = self.engine.vault.as_ref().is_some_and(|vault| vault.keeps());
-        if keeps && !findings.is_empty() {
-            self.segment.replaced.take_in(self.segment.bytes(), raw, findings);
-        }
-    }
-
     /// Returns how many secrets of each kind were redacted in what was read.
     pub(crate) fn redacted_kinds(&self) -> Vec<(String, u64)> {
         self.redacted_kinds.iter().map(|(kind, count)| (kind.clone(), *count)).collect()

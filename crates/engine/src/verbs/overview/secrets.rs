@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use memchr::memmem;
 use stemmata_model::Part;
 
-use crate::verbs::place::secrets::PLACEHOLDER;
+use crate::scrubbing::PLACEHOLDER;
 
 /// Characters of a kind at most: what is longer is somebody's own text.
 const KIND_CHARS_MAX: usize = 64;

@@ -68,7 +68,7 @@ impl Engine {
         let scratch = data.join("cache");
         let made = (mark.session, mark.placed_at);
         let mut placing = Placing::again(&wish, made, (&scratch, &self.leftovers.files))?;
-        self.write_context((prepared.continues, prepared.stop), None, &mut placing)?;
+        self.write_context((prepared.continues, prepared.stop), &mut placing)?;
         placing.check()?.found_at(key, mark.placed_at)
     }
 }

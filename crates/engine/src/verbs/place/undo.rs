@@ -49,16 +49,25 @@ impl Engine {
     pub fn idle_copies(&self) -> Result<Vec<Session>> {
         let mut copies = self.store.unused_sessions(COPIES_MAX)?;
         copies.retain(|copy| copy.key.machine == self.identity.machine);
-        copies.sort_by(|one, other| {
-            other.started_at.cmp(&one.started_at).then_with(|| one.key.path.cmp(&other.key.path))
-        });
         let mut idle = Vec::new();
         for copy in copies {
             if self.is_idle_copy(&copy)? {
-                idle.push(copy);
+                idle.push((self.placed_at(&copy)?, copy));
             }
         }
-        Ok(idle)
+        idle.sort_by(|(one_at, one), (other_at, other)| {
+            other_at.cmp(one_at).then_with(|| one.key.path.cmp(&other.key.path))
+        });
+        Ok(idle.into_iter().map(|(_, copy)| copy).collect())
+    }
+
+    /// Returns when a copy was placed. Once it was read, its row says when the conversation in it began.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn placed_at(&self, copy: &Session) -> Result<Option<Timestamp>> {
+        let placement = self.store.placement(&copy.key.machine, &copy.key.path)?;
+        Ok(placement.map(|placement| placement.placed_at).or(copy.started_at))
     }
 
     /// Returns what is left of a placed copy.
@@ -92,13 +101,16 @@ impl Engine {
         Ok(found == placement.keyed_hash)
     }
 
-    /// Lets a copy go whose file is gone, and the commit that was made to place it. What it was placed from stays, and may be
-    /// placed again.
+    /// Lets a copy go whose file is gone, and the commit that was made to place it, unless another copy was placed from the same one.
+    /// What it was placed from stays, and may be placed again.
     ///
     /// # Errors
     /// Store errors.
     pub fn leave_copy(&self, copy: &Session) -> Result<()> {
-        let tip = copy.tip.map(|tip| self.store.commit(tip)).transpose()?.flatten();
+        let others = self.store.unused_sessions(COPIES_MAX)?;
+        let is_shared = others.iter().any(|other| other.tip == copy.tip && other.key != copy.key);
+        let own_tip = copy.tip.filter(|_| !is_shared);
+        let tip = own_tip.map(|tip| self.store.commit(tip)).transpose()?.flatten();
         let is_made = |commit: &Commit| -> Result<bool> {
             Ok(commit.closure == Closure::Covered || self.is_translation(commit)?)
         };

@@ -14,7 +14,7 @@ use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::ledger::holding::spoken;
-use crate::verbs::place::secrets::PLACEHOLDER;
+use crate::scrubbing::PLACEHOLDER;
 
 impl Engine {
     /// Returns those entries of a call that a closed commit holds and that no key leads to, each with the place that its event had.
