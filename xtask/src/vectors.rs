@@ -167,7 +167,7 @@ mod tests {
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
         let [package, example] = PROMPT_RUNNER;
         let folder = crates.join(package.trim_start_matches("stemmata-"));
-        assert!(folder.join(format!("examples/{example}.rs")).is_file(), "no example {example}");
+        assert!(folder.join(format!("examples/{example}/main.rs")).is_file(), "no example {example}");
         let [module, test] = LEDGER_TEST;
         let source =
             fs::read_to_string(crates.join(format!("engine/tests/laws/{module}.rs"))).expect("the tests");

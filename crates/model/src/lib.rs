@@ -44,7 +44,7 @@ pub use names::{
 };
 pub use note::{Note, NoteCode};
 pub use plural::{listed, noun_of, plural};
-pub use quantity::{Bytes, Chars, Tokens};
+pub use quantity::{Bytes, Chars, Tokens, to_u64};
 pub use sighting::{Reason, Reasons, Sighting, Source, SummarySource, Trigger};
 pub use time::{ParseTimestampError, Timestamp};
 pub use tokens::{

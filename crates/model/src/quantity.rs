@@ -72,3 +72,8 @@ impl Bytes {
         Self(u64::try_from(bytes.len()).unwrap_or(u64::MAX))
     }
 }
+
+/// Returns a count of something in memory as the number that is stored and sent. No system's counts have more than 64 bits.
+pub fn to_u64(count: usize) -> u64 {
+    u64::try_from(count).expect("a count fits 64 bits")
+}

@@ -21,7 +21,7 @@ pub mod v1;
 pub use facts::{CurrentTask, TaskFacts};
 pub use guard::TRUNCATION_NOTICE;
 pub use metrics::metrics;
-pub(crate) use metrics::pack as pack_as_in_seed;
+pub use metrics::pack as pack_as_in_seed;
 pub use pack::{LengthUnit, Pack, PackLimits, SectionBudget};
 pub use prefix::cached_prefix;
 pub use prompt::{Assembled, CHARS_MAX, Mode, PromptRequest, Trigger, build};

@@ -16,5 +16,4 @@ pub mod story;
 pub mod strategy;
 pub mod title;
 pub mod tool_output;
-pub mod vectors;
 pub mod window;

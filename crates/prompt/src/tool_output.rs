@@ -15,7 +15,7 @@ mod stored;
 mod summary;
 
 pub use archive::{ArchivePlan, ArchivedGroup, counted_results, plan_archive};
-pub(crate) use cut::head_tail;
+pub use cut::head_tail;
 pub use limits::{Extent, Keep, OutputLimits};
 pub use normalize::{Cut, Normalized, Spill, normalize, text_of, with_text};
 pub use range::{RangeRead, RangeReader, RangeUnit, TextPlace, TextRange};

@@ -27,7 +27,7 @@ pub use overhead::{Overheads, Report};
 pub use pairs::{Paired, named_apart, paired};
 pub use phrases::PHRASES;
 pub use progress::{CompactionLoop, CompactionSeen, NextSummary, Progress, SummaryRefused, accept_summary};
-pub(crate) use project::result_text;
+pub use project::result_text;
 pub use project::{RESULT_CHARS_MAX, SECTIONS, SummaryInput, summary_input};
 pub use result::{
     CompactedWindow, ResultRequest, SUMMARY_PREFIX, compacted_window, summary_entry, tool_summary_entry,

@@ -4,7 +4,9 @@
 //! format promises is tested beside its adapter.
 
 use serde_json::value::RawValue;
-use stemmata_model::{CommitType, Counts, Entry, EntryKind, Granularity, Note, Role, SessionId, Timestamp};
+use stemmata_model::{
+    CommitType, Counts, Entry, EntryKind, Granularity, Note, Role, SessionId, Timestamp, to_u64,
+};
 
 use crate::adapter::{
     Adapter, Cut, DETECT_BYTES_MAX, Decoded, Piece, PlaceRequest, PlanStop, Segment, SegmentFacts, Segments,
@@ -419,10 +421,6 @@ fn spread<T>(items: &[T], count: usize) -> impl Iterator<Item = &T> {
 
 fn without_newline(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\n").unwrap_or(line)
-}
-
-fn to_u64(value: usize) -> u64 {
-    u64::try_from(value).unwrap_or(u64::MAX)
 }
 
 /// A xorshift generator: the same mutations on every machine.

@@ -16,6 +16,7 @@ mod circles;
 pub mod claude_code;
 pub mod clients;
 pub mod codex;
+#[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 #[cfg(test)]
 pub(crate) mod corpus_tests;

@@ -186,6 +186,7 @@ fn problem_of_store(error: &StoreError) -> Problem {
         StoreError::Full { .. } => say(Code::DiskFull, error),
         StoreError::ReadOnly { .. } => say(Code::StoreReadOnly, error),
         StoreError::TooNew { .. } => say(Code::StoreTooNew, error),
+        StoreError::TooOld { .. } => say(Code::StoreTooOld, error),
         StoreError::NeedsMigration { .. } => say(Code::StoreNeedsMigration, error),
         StoreError::Network { path, .. } => say(Code::StoreOnNetwork, error).with("path", path),
         StoreError::NotAStore { path, .. } => say(Code::NotAStore, error).with("path", path),

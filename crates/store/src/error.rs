@@ -146,6 +146,14 @@ pub enum StoreError {
         /// The newest format that this version reads.
         supported: u32,
     },
+    /// The store is older than what this version brings up to date.
+    #[error("the store has write version {found}, and this version reads from {oldest} on")]
+    TooOld {
+        /// The store's write version.
+        found: u32,
+        /// The oldest one that is read.
+        oldest: u32,
+    },
     /// The store is older, and what brings it up to date rewrites it: nothing that happens by itself.
     #[error("the store has write version {found}, and this version needs {newest}")]
     NeedsMigration {
@@ -305,9 +313,10 @@ impl StoreError {
             | Self::LedgerDamaged { .. } => StoreErrorKind::Corrupt,
             Self::Locked { .. } | Self::InUse { .. } | Self::Unclean { .. } => StoreErrorKind::Locked,
             Self::Full { .. } | Self::NoRoom { .. } => StoreErrorKind::Full,
-            Self::TooNew { .. } | Self::NeedsMigration { .. } | Self::NotAStore { .. } => {
-                StoreErrorKind::Incompatible
-            }
+            Self::TooNew { .. }
+            | Self::TooOld { .. }
+            | Self::NeedsMigration { .. }
+            | Self::NotAStore { .. } => StoreErrorKind::Incompatible,
             Self::ReadOnly { .. } | Self::Sink(_) | Self::Io { .. } | Self::Backend { .. } => {
                 StoreErrorKind::System
             }

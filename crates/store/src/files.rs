@@ -14,6 +14,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 use std::sync::Arc;
+use stemmata_model::to_u64;
 
 use crate::maintain::surroundings::{self, Mount};
 
@@ -329,7 +330,7 @@ pub(crate) fn each_part(file: &dyn OpenFile, mut act: impl FnMut(&[u8]) -> io::R
         let part = buffer.get_mut(..rest).expect("the rest is cut to the buffer");
         file.read_at(at, part)?;
         act(part)?;
-        at += u64::try_from(rest).expect("a length fits 64 bits");
+        at += to_u64(rest);
     }
     Ok(())
 }
@@ -375,7 +376,7 @@ impl OpenFile for Reading {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
         let mut done = 0;
         while let Some(rest) = into.get_mut(done..).filter(|rest| !rest.is_empty()) {
-            let from = offset + u64::try_from(done).expect("a length fits 64 bits");
+            let from = offset + to_u64(done);
             match std::os::windows::fs::FileExt::seek_read(&self.0, rest, from)? {
                 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 read => done += read,

@@ -3,6 +3,7 @@
 //! Blocking by design. What commits mean, and when they are made, is the engine's.
 
 mod bounds;
+#[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod error;
 mod files;
@@ -10,6 +11,7 @@ mod filters;
 mod index;
 mod ledger;
 pub mod maintain;
+#[cfg(any(test, feature = "memory"))]
 mod memory;
 mod merge;
 mod names;
@@ -19,7 +21,6 @@ mod project;
 mod seam;
 mod sqlite;
 mod stored;
-mod table;
 mod varint;
 mod write;
 
@@ -44,6 +45,7 @@ pub use ledger::{
     Restored, STATE_BYTES_MAX, SavedState, export_cluster,
 };
 pub use maintain::pack::{PackOptions, Packed};
+#[cfg(any(test, feature = "memory"))]
 pub use memory::MemoryStore;
 pub use merge::{merged_annotations, standing_records};
 pub use names::{END_CHARS_MIN, IdPart, Names};

@@ -21,6 +21,7 @@ pub enum IdPart<'t> {
 
 impl IdPart<'_> {
     /// Says whether this is a part of an id.
+    #[cfg(any(test, feature = "memory"))]
     pub(crate) fn is_of(self, id: &str) -> bool {
         match self {
             Self::Beginning(text) => id.starts_with(text),

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use stemmata_model::{
     ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, LedgerId, MachineId, Principal, SessionId,
-    Sighting, Timestamp,
+    Sighting, Timestamp, to_u64,
 };
 
 use crate::bounds::check_described;
@@ -263,7 +263,7 @@ pub trait Store: EventLog + crate::Names {
             all.push(Described {
                 commit,
                 annotations: self.annotations(*id)?,
-                changes: u64::try_from(changes).expect("a length fits 64 bits"),
+                changes: to_u64(changes),
                 sightings: self.sightings(*id, DESCRIBED_SIGHTINGS_MAX)?,
                 links: self.links(*id, DESCRIBED_LINKS_MAX)?,
                 coverage: self.coverage(*id)?,

@@ -11,6 +11,7 @@ mod tree;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use stemmata_model::to_u64;
 
 pub use fault::{Failure, Fault};
 pub use image::{Entry, Image};
@@ -272,7 +273,7 @@ impl Disk {
     /// `Missing`, `WrongKind`; `Io` and `Full` on demand.
     pub fn write(&self, node: Node, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
         let mut state = self.lock();
-        let grows = state.tree.length(node)? < offset.saturating_add(length_of(bytes));
+        let grows = state.tree.length(node)? < offset.saturating_add(to_u64(bytes.len()));
         let after = state.next(if grows { Room::Needs } else { Room::May }, Some(node))?;
         let bytes = if after.is_err() { bytes.split_at(bytes.len() / 2).0 } else { bytes };
         state.tree.write(node, offset, bytes)?;
@@ -404,7 +405,7 @@ impl Disk {
             return;
         }
         if bytes.len() < length {
-            let length = length_of(bytes);
+            let length = to_u64(bytes.len());
             state.tree.set_length(node, length).expect("it is a file");
             state.note(|| Op::SetLength { node, length });
         }
@@ -468,10 +469,6 @@ impl State {
             record.push(op());
         }
     }
-}
-
-pub(crate) fn length_of(bytes: &[u8]) -> u64 {
-    u64::try_from(bytes.len()).expect("what is in memory has a length of 64 bits")
 }
 
 #[cfg(test)]

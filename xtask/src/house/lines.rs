@@ -154,12 +154,15 @@ impl Totals {
     }
 }
 
+/// What is built for tests alone: suites, and the store in memory.
+const BEHIND_FEATURES: &[&str] = &["/conformance/", "/conformance.rs", "crates/store/src/memory/"];
+
 /// Returns what a file is for. A suite below `conformance` counts as one also where its files are named like tests.
 fn purpose(path: &str) -> Purpose {
     match () {
         () if SUPPORT.iter().any(|folder| path.starts_with(folder)) => Purpose::Support,
         () if path.contains("/benches/") => Purpose::Support,
-        () if path.contains("/conformance/") || path.ends_with("/conformance.rs") => Purpose::Conformance,
+        () if BEHIND_FEATURES.iter().any(|part| path.contains(part)) => Purpose::Conformance,
         () if path.contains("/examples/") => Purpose::Example,
         () if is_test(path) => Purpose::Test,
         () => Purpose::Product,
@@ -223,6 +226,7 @@ mod tests {
             ("crates/store/src/read/tests.rs", Purpose::Test, "crates/store"),
             ("crates/store/tests/laws/main.rs", Purpose::Test, "crates/store"),
             ("crates/store/src/conformance/tests.rs", Purpose::Conformance, "crates/store"),
+            ("crates/store/src/memory/apply.rs", Purpose::Conformance, "crates/store"),
             ("crates/store/examples/one.rs", Purpose::Example, "crates/store"),
             ("crates/testkit/src/home.rs", Purpose::Support, "crates/testkit"),
             ("xtask/src/main.rs", Purpose::Support, "xtask"),

@@ -344,6 +344,8 @@ codes! {
         => "free some space there, or name a folder on another disk; nothing was changed";
     StoreReadOnly "store_read_only" System "the store cannot be written"
         => "check who owns the data directory; `stemma status` says where it is";
+    StoreTooOld "store_too_old" Incompatible "the store is older than this version reads"
+        => RESTORE;
     StoreTooNew "store_too_new" Incompatible "the store was written by a newer version"
         => "update `stemma`; the store was not touched";
     StoreNeedsMigration "store_needs_migration" Incompatible "the store was written by an older version"

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use stemmata_model::{Closure, Note, NoteCode};
+use stemmata_model::{Closure, Note, NoteCode, to_u64};
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{BATCH_WRITES_MAX, Store};
 
@@ -101,9 +101,7 @@ impl Engine {
     ) -> Result<BundleImported> {
         let checked = check(source, Some(self.store.as_ref()), options.limits)?;
         let fates = fates(self.store.as_ref(), &checked.commits)?;
-        let count = |fate: Fate| {
-            u64::try_from(fates.iter().filter(|own| **own == fate).count()).expect("a length fits 64 bits")
-        };
+        let count = |fate: Fate| to_u64(fates.iter().filter(|own| **own == fate).count());
         let mut result = BundleImported {
             summary: checked.summary.clone(),
             new_commits: count(Fate::New) + count(Fate::NewHole),

@@ -2,7 +2,7 @@
 //!
 //! Specified in `docs/format/bundle.md`. What records hold is theirs.
 
-use stemmata_model::{ArtifactId, CommitId, NameError, Timestamp};
+use stemmata_model::{ArtifactId, CommitId, NameError, Timestamp, to_u64};
 
 /// Bytes that a 64-bit number takes at most.
 const NUMBER_BYTES_MAX: usize = 10;
@@ -32,7 +32,7 @@ pub(crate) fn put_number(bytes: &mut Vec<u8>, mut value: u64) {
 }
 
 pub(crate) fn put_length(bytes: &mut Vec<u8>, length: usize) {
-    put_number(bytes, u64::try_from(length).expect("a length fits 64 bits"));
+    put_number(bytes, to_u64(length));
 }
 
 /// Signed numbers change places with unsigned ones, so that small ones of either sign are short.

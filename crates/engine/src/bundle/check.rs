@@ -7,7 +7,7 @@ mod contents;
 
 use std::collections::BTreeSet;
 
-use stemmata_model::{ArtifactId, Closure, CommitCore, CommitId};
+use stemmata_model::{ArtifactId, Closure, CommitCore, CommitId, to_u64};
 use stemmata_store::{SIDECAR_FORMAT, Session, Store, StoreError};
 
 use super::bytes::{Malformed, Take};
@@ -202,13 +202,13 @@ impl Checker<'_> {
     }
 
     fn commits(&mut self, body: &[u8]) -> std::result::Result<(), Fault> {
-        let first = u64::try_from(self.found.commits.len()).expect("a length fits 64 bits");
+        let first = to_u64(self.found.commits.len());
         let mut rows = Vec::new();
         take_commits(body, first, &mut |row| {
             rows.push(row);
             Ok(())
         })?;
-        self.count_commits(first + u64::try_from(rows.len()).expect("a length fits 64 bits"))?;
+        self.count_commits(first + to_u64(rows.len()))?;
         rows.into_iter().try_for_each(|row| self.commit(row))
     }
 
@@ -379,7 +379,7 @@ impl Checker<'_> {
             return Err(Malformed::new("the bundle does not have the hash that it was written with").into());
         }
         let found = &self.found;
-        let count = |length: usize| u64::try_from(length).expect("a length fits 64 bits");
+        let count = |length: usize| to_u64(length);
         let wanted = [
             count(found.commits.len()),
             count(found.literals.len()),
@@ -413,7 +413,7 @@ impl Checker<'_> {
             let error = if was_here { StoreError::ContentForgotten } else { StoreError::ContentMissing };
             return Err(error(*missing).into());
         }
-        let count = |length: usize| u64::try_from(length).expect("a length fits 64 bits");
+        let count = |length: usize| to_u64(length);
         let found = &mut self.found;
         found.summary.commits = count(found.commits.len());
         found.summary.contents = count(found.literals.len()) + count(found.composed.len());
@@ -431,8 +431,4 @@ fn ids(body: &[u8]) -> std::result::Result<Vec<CommitId>, Malformed> {
 /// Returns a row by its number.
 pub(super) fn at<T>(rows: &[T], number: u64) -> Option<&T> {
     usize::try_from(number).ok().and_then(|number| rows.get(number))
-}
-
-fn length_of(bytes: &[u8]) -> u64 {
-    u64::try_from(bytes.len()).expect("a slice's length fits 64 bits")
 }

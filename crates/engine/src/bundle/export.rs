@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::io::Write;
 
-use stemmata_model::{Closure, Commit, CommitId, Note, NoteCode, Sighting};
+use stemmata_model::{Closure, Commit, CommitId, Note, NoteCode, Sighting, to_u64};
 use stemmata_store::{
     AuditRecord, Described, Link, SIDECAR_FORMAT, Session, SessionFilter, SessionKey, SessionOrigin,
 };
@@ -190,7 +190,7 @@ impl Exporter<'_, '_> {
         let id = commit.id;
         let native = commit.core.native.map(|native| self.content(commit, native)).transpose()?;
         let artifact = self.content(commit, commit.core.artifact)?;
-        let number = self.written + u64::try_from(self.pending.len()).expect("a length fits 64 bits");
+        let number = self.written + to_u64(self.pending.len());
         self.see(&described, number)?;
         let commit = described.commit;
         let row = CommitRow {
@@ -245,7 +245,7 @@ impl Exporter<'_, '_> {
         self.packer.write(&mut self.out)?;
         if !self.pending.is_empty() {
             self.out.record(Kind::Commits, &put_commits(&self.pending, self.written))?;
-            self.written += u64::try_from(self.pending.len()).expect("a length fits 64 bits");
+            self.written += to_u64(self.pending.len());
             self.pending.clear();
         }
         for rows in self.sightings.chunks(SIGHTINGS_FULL) {
@@ -340,7 +340,7 @@ impl Exporter<'_, '_> {
         }
         Ok(BundleExported {
             commits: self.written,
-            known_commits: u64::try_from(plan.known.len()).expect("a length fits 64 bits"),
+            known_commits: to_u64(plan.known.len()),
             prerequisites: plan.prerequisites.into_iter().collect(),
             tips: plan.tips,
             sessions: self.sessions,

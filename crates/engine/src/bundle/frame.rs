@@ -3,6 +3,7 @@
 //! Specified in `docs/format/bundle.md`.
 
 use std::io::{self, Read, Write};
+use stemmata_model::to_u64;
 
 use super::error::BundleError;
 
@@ -148,7 +149,7 @@ impl<'o> FrameWriter<'o> {
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), BundleError> {
         self.hasher.update(bytes);
-        self.written += u64::try_from(bytes.len()).expect("a length fits 64 bits");
+        self.written += to_u64(bytes.len());
         self.out.write_all(bytes).map_err(BundleError::io("writing"))
     }
 }
@@ -260,7 +261,7 @@ impl<R: Read> FrameReader<R> {
         }
         let read = into.get(..filled).unwrap_or_default();
         self.hasher.update(read);
-        self.at += u64::try_from(filled).expect("a length fits 64 bits");
+        self.at += to_u64(filled);
         Ok(filled)
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use stemmata_model::ArtifactId;
+use stemmata_model::{ArtifactId, to_u64};
 use stemmata_store::{PART_BYTES_MAX, PartOf, Store, StoreError};
 
 use super::bytes::put_length;
@@ -168,7 +168,7 @@ impl Packer {
         let added = self.block.get(before..).unwrap_or_default();
         let hash = stemmata_model::artifact_id(added);
         self.lengths.push(added.len());
-        self.done.literal_bytes += u64::try_from(added.len()).expect("a length fits 64 bits");
+        self.done.literal_bytes += to_u64(added.len());
         let number = ContentRef::Literal(self.done.literals);
         self.done.literals += 1;
         self.known.entry(hash).or_insert(number);

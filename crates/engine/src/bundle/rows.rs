@@ -4,7 +4,7 @@
 
 use stemmata_model::{
     ArtifactId, Closure, CommitId, CommitType, Counts, FormatId, NAME_BYTES_MAX, RulesHash, Template,
-    Timestamp,
+    Timestamp, to_u64,
 };
 use stemmata_store::{HOLE_BYTES_MAX, PART_BYTES_MAX, PARTS_MAX};
 
@@ -179,7 +179,7 @@ pub(super) fn take_commits(
         });
     }
     let (mut content, mut created_at) = (0_u64, 0_i64);
-    let rows = u64::try_from(take.rows("commits")?).expect("a length fits 64 bits");
+    let rows = to_u64(take.rows("commits")?);
     for number in first..first.saturating_add(rows) {
         let flags = take.byte()?;
         let id = take.commit()?;
@@ -301,7 +301,7 @@ pub(super) fn take_named(take: &mut Take<'_>) -> Result<NamedRow, Malformed> {
 
 /// Reads the lengths of a block's contents; what is left in `take` are their bytes.
 pub(super) fn take_lengths(take: &mut Take<'_>) -> Result<Vec<usize>, Malformed> {
-    let bound = u64::try_from(PART_BYTES_MAX).expect("a length fits 64 bits");
+    let bound = to_u64(PART_BYTES_MAX);
     let rows = take.rows("contents of a block")?;
     let mut lengths = Vec::with_capacity(rows);
     let mut whole = 0_usize;

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufReader, Read};
 
-use stemmata_model::ArtifactId;
+use stemmata_model::{ArtifactId, to_u64};
 
 use super::bytes::{Malformed, Take};
 use super::error::BundleError;
@@ -57,7 +57,7 @@ pub(super) struct InOrder<'s> {
 impl Read for InOrder<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let read = self.source.read_at(self.at, into)?;
-        self.at += u64::try_from(read).expect("a length fits 64 bits");
+        self.at += to_u64(read);
         Ok(read)
     }
 }
@@ -137,7 +137,7 @@ impl<'s> Blocks<'s> {
         let record = FrameReader::resume(InOrder { source: self.source, at }, at).next()?;
         let bytes =
             block_bytes(&record.body).map_err(|error| BundleError::Damaged { at, reason: error.0 })?;
-        self.again_bytes += u64::try_from(bytes.len()).expect("a length fits 64 bits");
+        self.again_bytes += to_u64(bytes.len());
         self.keep(Kept { block, bytes });
         Ok(())
     }

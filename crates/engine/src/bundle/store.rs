@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use stemmata_model::{ArtifactId, Closure, CommitCore, CommitId, RulesHash};
+use stemmata_model::{ArtifactId, Closure, CommitCore, CommitId, RulesHash, to_u64};
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{
     AuditRecord, BATCH_WRITES_MAX, BatchOutcome, ContentPart, Link, LinkKind, MERGED_RECORDS_MAX, NewCommit,
@@ -141,7 +141,7 @@ impl<'a> Applier<'a> {
             if content.id() != literal.hash {
                 return changed();
             }
-            self.bytes += u64::try_from(length).expect("a length fits 64 bits");
+            self.bytes += to_u64(length);
             self.push(Write::Content(content))?;
         }
         Ok(())
@@ -359,7 +359,7 @@ impl<'a> Applier<'a> {
             return Ok(());
         }
         self.push(Write::MergeAnnotations { commit, records })?;
-        self.bytes += u64::try_from(taken).expect("a length fits 64 bits");
+        self.bytes += to_u64(taken);
         if self.bytes >= BATCH_BYTES_FULL { self.write() } else { Ok(()) }
     }
 

@@ -1,7 +1,7 @@
 //! What stands for everything before a compaction that a client made: the boundary, the summary and the records that it
 //! preserves, composed of what is stored.
 
-use stemmata_model::{ArtifactId, CommitId, Note, artifact_id};
+use stemmata_model::{ArtifactId, CommitId, Note, artifact_id, to_u64};
 use stemmata_runtimes::adapter::Adapter;
 use stemmata_store::{ContentPart, NewContent, Write};
 
@@ -51,7 +51,7 @@ impl Engine {
         }
         let id = artifact_id(&bytes);
         let composed = (id != native_id).then(|| Write::Content(NewContent::composed(id, parts)));
-        let length = u64::try_from(bytes.len()).expect("a length fits 64 bits");
+        let length = to_u64(bytes.len());
         Ok(CompactionArtifact { artifact: (id, length), bytes, composed, notes: plan.notes })
     }
 }

@@ -13,7 +13,6 @@ use crate::capture::transcript_file::Transcript;
 use crate::error::Result;
 
 mod state;
-mod v1;
 mod v2;
 
 pub(crate) use self::state::SplitterState;
@@ -191,7 +190,7 @@ impl Cursor {
     /// transcript again from its start: slower, never wrong. The splitter's state may refer to the session's row: see
     /// [`Cursor::unpacked`].
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        v2::decode(bytes).or_else(|| v1::decode(bytes))
+        v2::decode(bytes)
     }
 
     /// Returns the cursor with the splitter's own state; none where it refers to a session's row and there is none.

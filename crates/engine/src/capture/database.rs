@@ -14,7 +14,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, params};
-use stemmata_model::{Note, NoteCode};
+use stemmata_model::{Note, NoteCode, to_u64};
 use stemmata_runtimes::clients::DATABASE;
 
 use self::opening::steady;
@@ -191,7 +191,7 @@ fn read_once(database: &Path, session: &str, known: Option<&FileStamp>) -> Resul
     let (document, notes) = opened
         .document(&place, session)?
         .ok_or_else(|| EngineError::NotFound { what: Wanted::SessionInDatabase, text: session.to_owned() })?;
-    let length = u64::try_from(document.len()).expect("a length fits 64 bits");
+    let length = to_u64(document.len());
     Ok(Extract { document: Some(document), stamp: FileStamp { length, ..stamp }, notes })
 }
 

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use stemmata_model::{
     ArtifactId, Closure, Commit, CommitId, CommitType, Entry, EntryKind, Granularity, Note, NoteCode,
-    artifact_id,
+    artifact_id, to_u64,
 };
 use stemmata_runtimes::adapter::{DocumentCompaction, SegmentFacts};
 
@@ -50,7 +50,7 @@ impl State {
     pub(crate) fn head(&self, shared: usize, depth: u64) -> Option<Head> {
         let is_worth =
             shared >= SHARED_BYTES_MIN && self.depth / SHARING_STATES_MAX == depth / SHARING_STATES_MAX;
-        is_worth.then(|| Head { artifact: self.artifact, bytes: length(shared) })
+        is_worth.then(|| Head { artifact: self.artifact, bytes: to_u64(shared) })
     }
 }
 
@@ -113,13 +113,13 @@ impl Ingest<'_> {
         // Each state says all that there is.
         self.start.unread = self.unread();
         self.count(&scrubbed.findings);
-        let replaced = scrubbed.findings.iter().map(|finding| length(finding.len)).sum();
+        let replaced = scrubbed.findings.iter().map(|finding| to_u64(finding.len)).sum();
         let before = match self.start.parent {
             Some((parent, _)) => self.engine.store.commit(parent)?,
             None => None,
         };
         if before.as_ref().is_some_and(|before| before.core.native_artifact() == artifact_id(bytes)) {
-            self.start.raw_bytes = length(raw.len());
+            self.start.raw_bytes = to_u64(raw.len());
             self.start.redacted_bytes = replaced;
             return Ok(None);
         }
@@ -141,7 +141,7 @@ impl Ingest<'_> {
                 self.start.totals = self.engine.totals_of(previous.id)?;
                 self.start.parent = Some((previous.id, previous.core.created_at));
             }
-            self.start.raw_bytes = length(raw.len());
+            self.start.raw_bytes = to_u64(raw.len());
             self.start.redacted_bytes = replaced;
             return Ok(None);
         }
@@ -150,7 +150,7 @@ impl Ingest<'_> {
             None => None,
         };
         let Told::Taken(restated_entries) = self.compactions_of(bytes, raw.len(), &mut old)? else {
-            self.start.raw_bytes = length(raw.len());
+            self.start.raw_bytes = to_u64(raw.len());
             self.start.redacted_bytes = replaced;
             return Ok(None);
         };
@@ -224,9 +224,9 @@ impl Ingest<'_> {
         let Some(old) = old else { return 0 };
         let now = self.adapter.decode(bytes).entries;
         let ends = now.iter().map(|entry| entry.native.offset.saturating_add(entry.native.length));
-        let same = ends.take_while(|end| *end <= length(shared)).count();
-        if length(same) >= old.entries {
-            return length(same);
+        let same = ends.take_while(|end| *end <= to_u64(shared)).count();
+        if to_u64(same) >= old.entries {
+            return to_u64(same);
         }
         let before = self.adapter.decode(&old.bytes).entries;
         let last = before.len().saturating_sub(1);
@@ -237,7 +237,7 @@ impl Ingest<'_> {
             is_metadata || (before.id == now.id && (at < last || is_as_it_was()))
         };
         let pairs = before.iter().zip(&now).enumerate();
-        length(pairs.take_while(|(at, pair)| says_so(*at, *pair)).count()).max(length(same))
+        to_u64(pairs.take_while(|(at, pair)| says_so(*at, *pair)).count()).max(to_u64(same))
     }
 }
 
@@ -247,8 +247,4 @@ fn is_new_before(compaction: &DocumentCompaction, bytes: &[u8], old: Option<&Sta
         old.entries == compaction.entries_before && old.shared(bytes) >= compaction.before
     });
     compaction.entries_before > 0 && !is_old
-}
-
-fn length(bytes: usize) -> u64 {
-    u64::try_from(bytes).expect("a length fits 64 bits")
 }

@@ -5,6 +5,7 @@
 //! nothing else changes.
 
 use std::path::{Path, PathBuf};
+use stemmata_model::to_u64;
 
 use stemmata_runtimes::clients;
 use stemmata_runtimes::registry;
@@ -98,14 +99,14 @@ pub(crate) fn read(folder: &Path, known: Option<&FileStamp>) -> Result<(Vec<u8>,
     }
     let mut lines = Vec::new();
     for (index, (_, path)) in files.iter().enumerate() {
-        let room = UNPACKED_BYTES_MAX.saturating_sub(length(&lines));
+        let room = UNPACKED_BYTES_MAX.saturating_sub(to_u64(lines.len()));
         let line = line_of(&read_file(path, room)?);
         let is_whole = serde_json::from_slice::<serde::de::IgnoredAny>(&line).is_ok();
         if is_whole || index + 1 < files.len() {
             lines.extend(line);
         }
     }
-    let length = length(&lines);
+    let length = to_u64(lines.len());
     Ok((lines, FileStamp { length, ..stamp }))
 }
 
@@ -190,7 +191,7 @@ fn gap_in(numbers: &[u64]) -> Option<Gap> {
 }
 
 fn count(count: usize) -> u64 {
-    u64::try_from(count).expect("a count fits 64 bits")
+    to_u64(count)
 }
 
 fn read_file(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
@@ -200,7 +201,7 @@ fn read_file(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(EngineError::io("open", path))?;
     file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes).map_err(EngineError::io("read", path))?;
-    if length(&bytes) <= bytes_max {
+    if to_u64(bytes.len()) <= bytes_max {
         return Ok(bytes);
     }
     let reason =
@@ -214,10 +215,6 @@ fn line_of(event: &[u8]) -> Vec<u8> {
     line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
     line.push(b'\n');
     line
-}
-
-fn length(bytes: &[u8]) -> u64 {
-    u64::try_from(bytes.len()).expect("a length fits 64 bits")
 }
 
 #[cfg(test)]

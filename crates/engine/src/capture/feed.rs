@@ -3,7 +3,7 @@
 //! A line is fed once no later one can change what is replaced in it. So what follows a closed boundary is read from there
 //! with what was open before it, and gives the same bytes as a reading from the beginning.
 
-use stemmata_model::{Note, NoteCode, Trigger};
+use stemmata_model::{Note, NoteCode, Trigger, to_u64};
 use stemmata_redact::{KEY_LINES_BYTES_MAX, LineScrubber, ScrubbedLine};
 use stemmata_runtimes::adapter::Shape;
 use stemmata_runtimes::captured::is_said_in_parts;
@@ -59,7 +59,7 @@ impl Feed {
     /// Scrubs the next line of the file. Lines that end within `earlier_bytes` are scrubbed by the shipped rules before these, so
     /// that they stay as they were stored; the rules of today scrub every later line.
     fn push<'l>(&mut self, line: &'l [u8]) -> Result<Vec<ScrubbedLine<'l>>> {
-        self.at += u64::try_from(line.len()).expect("a length fits 64 bits");
+        self.at += to_u64(line.len());
         let mut given = Vec::new();
         if let Some((later, _)) = self.later.take_if(|(_, earlier_bytes)| self.at > *earlier_bytes) {
             given = self.lines.finish()?;

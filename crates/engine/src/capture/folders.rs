@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use stemmata_model::to_u64;
 
 use stemmata_runtimes::clients::DATABASE;
 
@@ -127,7 +128,7 @@ impl<'p> Stored<'p> {
         }
         self.check_size(&listed)?;
         let document = self.document(&listed)?;
-        let length = u64::try_from(document.len()).expect("a length fits 64 bits");
+        let length = to_u64(document.len());
         Ok((Some(document.into_bytes()), FileStamp { length, ..stamp }))
     }
 

@@ -11,7 +11,7 @@ mod torn;
 
 use stemmata_model::{
     ArtifactId, Closure, Commit, CommitCore, CommitId, CommitType, Note, NoteCode, Sighting, Source,
-    Timestamp, Trigger,
+    Timestamp, Trigger, to_u64,
 };
 use stemmata_redact::{ScrubbedLine, Scrubber};
 use stemmata_runtimes::adapter::{Adapter, SegmentFacts, Splitter};
@@ -209,7 +209,7 @@ impl<'e> Ingest<'e> {
         for note in notes {
             self.note(Note { line: Some(number), ..note });
         }
-        let replaced = scrubbed.findings.iter().map(|finding| length(finding.len)).sum();
+        let replaced = scrubbed.findings.iter().map(|finding| to_u64(finding.len)).sum();
         self.news.line(self.adapter, self.start.totals.commits, line);
         self.count(&scrubbed.findings);
         self.add(&scrubbed.bytes, raw.len(), replaced)?;
@@ -231,7 +231,7 @@ impl<'e> Ingest<'e> {
             number,
             "the last line has no newline; its bytes are kept",
         ));
-        let replaced = scrubbed.findings.iter().map(|finding| length(finding.len)).sum();
+        let replaced = scrubbed.findings.iter().map(|finding| to_u64(finding.len)).sum();
         self.count(&scrubbed.findings);
         self.add(&scrubbed.bytes, raw.len(), replaced)
     }
@@ -245,7 +245,7 @@ impl<'e> Ingest<'e> {
     }
 
     pub(super) fn add(&mut self, bytes: &[u8], raw_bytes: usize, replaced: u64) -> Result<()> {
-        self.segment.raw_bytes += length(raw_bytes);
+        self.segment.raw_bytes += to_u64(raw_bytes);
         self.segment.redacted_bytes += replaced;
         let spilled = self.segment.push(bytes);
         if !spilled.is_empty() {
@@ -457,10 +457,6 @@ impl<'e> Ingest<'e> {
 fn commit_ahead(engine: &Engine, provisional: &Provisional, segment: &OpenSegment) -> Result<Option<Commit>> {
     let stored = engine.store.commit(provisional.commit)?;
     Ok(stored.filter(|commit| segment.starts_with(commit.core.artifact, provisional.bytes)))
-}
-
-fn length(bytes: usize) -> u64 {
-    u64::try_from(bytes).expect("a length fits 64 bits")
 }
 
 /// Turns an error that went through a planner back into the engine's.

@@ -4,6 +4,7 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
+use stemmata_model::to_u64;
 
 use crate::capture::source::RawBytes;
 use crate::error::{EngineError, Result};
@@ -101,7 +102,7 @@ impl Lines {
             return Ok(None);
         }
         let complete = self.buffer.last() == Some(&b'\n');
-        self.offset += u64::try_from(count).expect("a length fits 64 bits");
+        self.offset += to_u64(count);
         self.line += 1;
         Ok(Some(Line { bytes: &self.buffer, complete }))
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use stemmata_model::{
     Closure, CommitId, CommitType, Counts, FormatId, Granularity, Note, NoteCode, SessionId, Timestamp,
+    to_u64,
 };
 use stemmata_redact::Scrubber;
 use stemmata_runtimes::adapter::{Adapter, Shape};
@@ -241,7 +242,7 @@ impl Engine {
                 return Ok(None);
             }
             hasher.update(&bytes);
-            at += u64::try_from(bytes.len()).expect("a length fits 64 bits");
+            at += to_u64(bytes.len());
         }
         let found = keyed(&self.store.identity()?.secret, *hasher.finalize().as_bytes());
         Ok((found == placement.keyed_hash).then_some(placement))
@@ -438,7 +439,7 @@ fn lines_before(transcript: &Transcript, offset: u64) -> Result<u64> {
             break;
         }
         lines += bytes.iter().filter(|byte| **byte == b'\n').count();
-        at += u64::try_from(bytes.len()).expect("a length fits 64 bits");
+        at += to_u64(bytes.len());
     }
-    Ok(u64::try_from(lines).expect("a count fits 64 bits"))
+    Ok(to_u64(lines))
 }

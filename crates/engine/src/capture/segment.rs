@@ -1,6 +1,6 @@
 //! The bytes since the last closed boundary, in bounded memory.
 
-use stemmata_model::ArtifactId;
+use stemmata_model::{ArtifactId, to_u64};
 use stemmata_store::{ContentPart, NewContent, PART_BYTES_MAX, Write};
 
 use crate::capture::big_parts::runs;
@@ -51,7 +51,7 @@ impl Marks {
             bytes = rest;
         }
         self.hasher.update(bytes);
-        self.bytes += length(bytes);
+        self.bytes += to_u64(bytes.len());
     }
 }
 
@@ -90,7 +90,7 @@ impl OpenSegment {
 
     /// Returns the length in bytes.
     pub(crate) fn bytes(&self) -> u64 {
-        self.spilled_bytes + length(&self.buffer)
+        self.spilled_bytes + to_u64(self.buffer.len())
     }
 
     /// Returns all bytes, where none were spilled.
@@ -168,11 +168,11 @@ impl OpenSegment {
         let full = std::mem::replace(&mut self.buffer, growing);
         let cuts = std::mem::take(&mut self.cuts);
         self.hasher.get_or_insert_with(blake3::Hasher::new).update(&full);
-        self.spilled_bytes += length(&full);
+        self.spilled_bytes += to_u64(full.len());
         let mut writes = Vec::new();
         for part in split(&full, 0, &cuts) {
             let content = NewContent::literal(part.to_vec());
-            self.spilled.push(ContentPart::Slice { of: content.id(), offset: 0, length: length(part) });
+            self.spilled.push(ContentPart::Slice { of: content.id(), offset: 0, length: to_u64(part.len()) });
             writes.push(Write::Content(content));
         }
         writes
@@ -239,10 +239,6 @@ fn split<'b>(bytes: &'b [u8], from: usize, cuts: &'b [usize]) -> impl Iterator<I
     parts.filter(|part| !part.is_empty())
 }
 
-fn length(bytes: &[u8]) -> u64 {
-    u64::try_from(bytes.len()).expect("a length fits 64 bits")
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
@@ -269,7 +265,7 @@ mod tests {
             spilled += segment.push(piece).len();
         }
         assert_eq!(spilled, 2);
-        assert_eq!(segment.bytes(), length(&whole));
+        assert_eq!(segment.bytes(), to_u64(whole.len()));
         for bytes in watched {
             assert!(segment.starts_with(artifact_id(&whole[..bytes]), length_of(bytes)), "{bytes}");
             assert!(!segment.starts_with(artifact_id(b"other"), length_of(bytes)));

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use stemmata_model::{
     ArtifactId, Closure, Commit, CommitCore, CommitId, CommitType, Counts, FormatId, Granularity, Note,
-    NoteCode, Reasons, RulesHash, SessionId, Sighting, Source, Template, Timestamp, Trigger, plural,
+    NoteCode, Reasons, RulesHash, SessionId, Sighting, Source, Template, Timestamp, Trigger, plural, to_u64,
 };
 use stemmata_redact::Scrubber;
 use stemmata_runtimes::clients::{Sidecars, of_format};
@@ -231,7 +231,7 @@ impl Engine {
         let commits = before.map_or(0, |commit| commit.depth + 1) + u64::from(same.is_none());
         let total = before.map_or(0, |commit| commit.cumulative_bytes) + bytes;
         let row = sidecar_row(&key, of, (session, format), (tip, commits, total));
-        let replaced = clean.findings.iter().map(|finding| length(finding.len)).sum();
+        let replaced = clean.findings.iter().map(|finding| to_u64(finding.len)).sum();
         let cursor = Cursor { redacted_bytes: replaced, ..self.read_through(file, &raw, rules, &row)? };
         let value = cursor.encode(&row);
         writes.push(Write::ExpectCursor { key: key.clone(), value: known.stored });
@@ -358,11 +358,11 @@ impl Engine {
             rules: rules.into(),
             earlier_bytes: 0,
             granularity: Granularity::Turn,
-            closed_bytes: length(raw.len()),
+            closed_bytes: to_u64(raw.len()),
             closed_line: 1,
             tip: row.tip,
             splitter: SplitterState::Whole(Vec::new()),
-            seen_bytes: length(raw.len()),
+            seen_bytes: to_u64(raw.len()),
             provisional: Vec::new(),
             stamp: file.stamp,
             head,
@@ -478,8 +478,4 @@ fn sidecar_row(
         messages: 0,
         bytes,
     }
-}
-
-fn length(bytes: usize) -> u64 {
-    u64::try_from(bytes).expect("a length fits 64 bits")
 }

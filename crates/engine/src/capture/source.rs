@@ -10,6 +10,7 @@ use std::io::{Read, Seek as _, SeekFrom};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use stemmata_model::to_u64;
 
 use crate::capture::cursor::FileStamp;
 use crate::error::{EngineError, Refusal, Result};
@@ -38,7 +39,7 @@ impl RawBytes {
         let mut bytes = vec![0; usize::try_from(length).expect("a window fits the memory")];
         let mut filled = 0;
         while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-            let at = offset + u64::try_from(filled).expect("a length fits 64 bits");
+            let at = offset + to_u64(filled);
             match self.read_at(rest, at) {
                 Ok(0) => break,
                 Ok(count) => filled += count,
@@ -131,7 +132,7 @@ pub(crate) fn unpack(
         return Ok((RawBytes::none(), *known));
     }
     let bytes = unpack_within(file, path, UNPACKED_BYTES_MAX)?;
-    let length = u64::try_from(bytes.len()).expect("a length fits 64 bits");
+    let length = to_u64(bytes.len());
     Ok((RawBytes::Unpacked(bytes.into()), FileStamp { length, ..FileStamp::of(metadata) }))
 }
 
@@ -154,7 +155,7 @@ fn unpacked(file: impl Read, path: &Path, bytes_max: u64) -> Result<(Vec<u8>, Op
 }
 
 fn damaged(path: &Path, bytes: &[u8], source: std::io::Error) -> EngineError {
-    let count = |count: usize| u64::try_from(count).expect("a length fits 64 bits");
+    let count = |count: usize| to_u64(count);
     let lines = memchr::memchr_iter(b'\n', bytes).count();
     EngineError::Damaged { path: path.to_owned(), bytes: count(bytes.len()), lines: count(lines), source }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use stemmata_model::{CommitId, EntryId, SessionId, Timestamp};
+use stemmata_model::{CommitId, EntryId, SessionId, Timestamp, to_u64};
 use stemmata_runtimes::clients::{of_format, subagent_prefix};
 use stemmata_store::{
     BATCH_WRITES_MAX, Link, LinkKind, PAGE_ROWS_MAX, Page, Session, SessionFilter, SessionKey, Write,
@@ -55,7 +55,7 @@ impl Engine {
         let mut skip = 0;
         while !parents.is_empty() {
             let page = self.store.sessions(&filter, Page { skip, rows_max: PAGE_ROWS_MAX })?;
-            skip += u64::try_from(page.len()).expect("a length fits 64 bits");
+            skip += to_u64(page.len());
             let is_of = |session: &&Session| {
                 session.parent_session.as_ref().is_some_and(|parent| parents.contains(parent))
             };

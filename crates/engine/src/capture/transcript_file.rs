@@ -7,7 +7,7 @@
 use std::fs::{File, Metadata};
 use std::path::{Path, PathBuf};
 
-use stemmata_model::{Granularity, Note, NoteCode, SessionId};
+use stemmata_model::{Granularity, Note, NoteCode, SessionId, to_u64};
 use stemmata_runtimes::adapter::{
     Adapter, DETECT_BYTES_MAX, Detection, FIRST_RECORD_BYTES_MAX, SessionFacts, Shape,
 };
@@ -228,7 +228,7 @@ impl Transcript {
                 return Err(EngineError::DocumentTooLong { path, bytes: length, bound_bytes });
             }
             let bytes = self.range(0, length)?;
-            let found = length_of(bytes.len());
+            let found = to_u64(bytes.len());
             if found < length {
                 return Err(EngineError::Shrank { path: self.path.clone(), expected: length, found });
             }
@@ -280,7 +280,7 @@ impl Transcript {
                 }
                 Source::Plain | Source::Packed(..) | Source::Kept | Source::Events => {
                     self.load(None)?;
-                    self.range(0, length_of(DETECT_BYTES_MAX))?
+                    self.range(0, to_u64(DETECT_BYTES_MAX))?
                 }
             };
             self.beginning = Some(bytes);
@@ -471,10 +471,10 @@ fn rewound(file: &File, path: &Path) -> Result<File> {
 }
 
 fn first_record(bytes: &RawBytes, path: &Path) -> Result<Vec<u8>> {
-    let mut head = bytes.range(path, 0, length_of(DETECT_BYTES_MAX))?;
+    let mut head = bytes.range(path, 0, to_u64(DETECT_BYTES_MAX))?;
     while is_first_record_cut(&head) {
         let room = FIRST_RECORD_BYTES_MAX.saturating_sub(head.len()).min(RECORD_CHUNK_BYTES);
-        let more = bytes.range(path, length_of(head.len()), length_of(room))?;
+        let more = bytes.range(path, to_u64(head.len()), to_u64(room))?;
         if more.is_empty() {
             break;
         }
@@ -490,8 +490,4 @@ fn is_first_record_cut(head: &[u8]) -> bool {
     head.len() >= DETECT_BYTES_MAX
         && matches!(record.first(), Some(b'{' | b'['))
         && memchr::memchr(b'\n', record).is_none()
-}
-
-fn length_of(bytes: usize) -> u64 {
-    u64::try_from(bytes).expect("a bound fits 64 bits")
 }

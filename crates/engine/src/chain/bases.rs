@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use stemmata_model::{Commit, CommitId, CommitType, FormatId, Note, NoteCode};
+use stemmata_model::{Commit, CommitId, CommitType, FormatId, Note, NoteCode, to_u64};
 use stemmata_runtimes::adapter::{ContextPlan, Edit, segment_number};
 use stemmata_runtimes::clients::{Forks, HistoryBase, of_format};
 use stemmata_store::{Page, Session, SessionFilter};
@@ -113,7 +113,7 @@ impl Bases {
         self.close();
         plan.notes.append(&mut self.notes);
         for (position, span) in &self.pointers {
-            let (start, end) = (length_of(span.start), length_of(span.end));
+            let (start, end) = (to_u64(span.start), to_u64(span.end));
             let holds = |offset: u64, length: u64| offset <= start && end <= offset + length;
             let piece = plan.pieces.iter_mut().find(|piece| {
                 piece.segment == segment_number(*position, false) && holds(piece.offset, piece.length)
@@ -172,10 +172,6 @@ fn forks_of(commit: &Commit) -> Option<&'static Forks> {
 fn base_of(root: &Commit, native: &[u8]) -> Option<(HistoryBase, &'static Forks)> {
     let forks = forks_of(root)?;
     Some(((forks.base)(first_line(native))?, forks))
-}
-
-fn length_of(bytes: usize) -> u64 {
-    u64::try_from(bytes).expect("a length fits 64 bits")
 }
 
 fn first_line(bytes: &[u8]) -> &[u8] {

@@ -8,7 +8,7 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use stemmata_model::{ArtifactId, Closure, Commit, CommitId, CommitType, Counts};
+use stemmata_model::{ArtifactId, Closure, Commit, CommitId, CommitType, Counts, to_u64};
 use stemmata_runtimes::adapter::{Piece, Segment, Segments, SourceError, segment_number};
 use stemmata_store::{Store, StoreError};
 
@@ -203,7 +203,7 @@ impl<'e> ChainSegments<'e> {
     }
 
     fn keep(&mut self, id: ArtifactId, bytes: Option<&Arc<Vec<u8>>>) {
-        let length = bytes.map_or(0, |bytes| length_of(bytes));
+        let length = bytes.map_or(0, |bytes| to_u64(bytes.len()));
         let fits = self.kept_bytes.saturating_add(length) <= KEPT_BYTES_MAX;
         if fits {
             self.kept_bytes += length;
@@ -472,8 +472,4 @@ fn check_length(length: u64) -> Result<()> {
     let bound =
         StoreError::Bound { what: "a commit's content in bytes", value: length, bound: SEGMENT_BYTES_MAX };
     Err(EngineError::Store(bound))
-}
-
-fn length_of(bytes: &[u8]) -> u64 {
-    u64::try_from(bytes.len()).expect("a length fits 64 bits")
 }

@@ -1,5 +1,6 @@
 //! Sound copies of what is damaged: backups, other stores and bundles, opened for a repair.
 
+use std::cell::OnceCell;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,7 +41,25 @@ impl Home {
     pub fn repair(&self, from: &[PathBuf], named: &dyn Fn(&Path) -> String) -> Result<RepairOutcome> {
         let copies: Vec<Copy> = from.iter().map(|from| self.copy_in(from, named)).collect::<Result<_>>()?;
         let sources: Vec<RepairSource<'_>> = copies.iter().map(Copy::source).collect();
-        self.engine()?.repair(&sources)
+        // Declared first, so that the folder goes after the store in it.
+        let folder = OnceCell::new();
+        self.engine()?.repair(&sources, &|| {
+            let (aside, _, store) = self.store_aside()?;
+            let _empty = folder.set(aside);
+            Ok(store as Arc<dyn Store>)
+        })
+    }
+
+    /// Makes a store in a temporary folder, for what is only looked through.
+    fn store_aside(&self) -> Result<(TempFolder, PathBuf, Arc<SqliteStore>)> {
+        let cache = self.cache_dir();
+        let aside = TempFolder::create(&cache).map_err(EngineError::io("write in", &cache))?;
+        // In a folder of its own within the temporary one: a store locks its folder, and that one is locked already.
+        let folder = aside.path().join("store");
+        create_private(&folder)?;
+        let store = SqliteStore::open(&folder, self.store_options())
+            .map_err(|source| EngineError::OpenStore { folder: folder.clone(), source })?;
+        Ok((aside, folder, Arc::new(store)))
     }
 
     /// Opens a backup or another store, or lays a bundle out in a store of its own.
@@ -54,12 +73,7 @@ impl Home {
         };
         if from.is_file() {
             let bundle = File::open(from).map_err(EngineError::io("read", from))?;
-            let cache = self.cache_dir();
-            let aside = TempFolder::create(&cache).map_err(EngineError::io("write in", &cache))?;
-            // In a folder of its own within the temporary one: a store locks its folder, and that one is locked already.
-            let folder = aside.path().join("store");
-            create_private(&folder)?;
-            let store = open(&folder)?;
+            let (aside, folder, store) = self.store_aside()?;
             self.engine()?.unpack_aside(&bundle, Arc::clone(&store) as Arc<dyn Store>)?;
             let packs = folder.join(PACKS);
             return Ok(Copy { name: named(from), store, packs, _aside: Some(aside) });

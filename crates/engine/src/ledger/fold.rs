@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use stemmata_model::{Event, EventSeq, LedgerId, Note, NoteCode, SessionId, listed, topics};
+use stemmata_model::{Event, EventSeq, LedgerId, Note, NoteCode, SessionId, listed, to_u64, topics};
 use stemmata_prompt::reduce::memory::MemoryReducer;
 use stemmata_prompt::reduce::snapshot::StateSnapshotter;
 use stemmata_prompt::reduce::{self, Reducer};
@@ -169,7 +169,7 @@ impl Engine {
                 folded.reducer.apply(event);
             }
             folded.through = page.events.last().map_or(folded.through, |event| event.seq.get());
-            folded.replayed += u64::try_from(page.events.len()).expect("a length fits 64 bits");
+            folded.replayed += to_u64(page.events.len());
             // The last page may end by its bounds too: nothing is behind it then.
             query = asked.following(&page).filter(|_| folded.through < through);
         }

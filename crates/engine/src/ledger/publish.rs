@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use stemmata_model::{
-    EventSeq, Json, LedgerId, NewEvent, NewPayload, Note, NoteCode, Party, SessionId, topics,
+    EventSeq, Json, LedgerId, NewEvent, NewPayload, Note, NoteCode, Party, SessionId, to_u64, topics,
 };
 use stemmata_redact::Scrubber;
 use stemmata_store::{
@@ -150,8 +150,7 @@ impl Engine {
             if size > BATCH_EVENTS_MAX && events.len() <= BATCH_EVENTS_MAX && options.expected.is_some() {
                 // In two appends the first would stand where the second is refused, and the next try find another number.
                 let what = "events at once, with those that open their sessions";
-                let [value, bound] =
-                    [size, BATCH_EVENTS_MAX].map(|count| u64::try_from(count).expect("a count fits 64 bits"));
+                let [value, bound] = [size, BATCH_EVENTS_MAX].map(to_u64);
                 return Err(StoreError::Bound { what, value, bound }.into());
             }
             // A batch that is full without them: they go ahead, and the batch right after them.

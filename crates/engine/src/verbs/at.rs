@@ -6,7 +6,7 @@ use std::io::Write;
 
 use stemmata_model::{
     Closure, Commit, CommitCore, CommitId, CommitType, Entry, EntryKind, FormatId, Part, Role, Timestamp,
-    artifact_id,
+    artifact_id, to_u64,
 };
 use stemmata_runtimes::adapter::Shape;
 use stemmata_store::{ContentPart, Link, LinkKind, NewCommit, NewContent, Write as StoreWrite};
@@ -162,7 +162,7 @@ impl Engine {
         if let Some((found, cut_at)) = self.cut_of_late(ctx, &found, is_prompt)? {
             return Ok(Head { ctx: cut(&found, &cut_at)?, prompt });
         }
-        let whole = u64::try_from(found.native.len()).expect("a length fits 64 bits");
+        let whole = to_u64(found.native.len());
         let stands_for_all = matches!(found.commit.core.commit_type, CommitType::Snapshot { .. });
         let begins = found.commit.core.parent.is_none() || stands_for_all;
         let ctx = match (keep, found.commit.core.parent) {
@@ -277,7 +277,7 @@ impl Engine {
         };
         let id = core.id();
         let of = found.commit.core.native_artifact();
-        let length = |bytes: usize| u64::try_from(bytes).expect("a length fits 64 bits");
+        let length = |bytes: usize| to_u64(bytes);
         let slice = ContentPart::Slice { of, offset: length(without), length: length(kept.len()) };
         let mut parts = vec![ContentPart::Bytes(opening), slice, ContentPart::Bytes(closing)];
         parts.extend(late.iter().map(|line| ContentPart::Slice {
@@ -325,7 +325,7 @@ fn end_of(found: &Found) -> u64 {
         Shape::Document if found.is_last => next.len(),
         Shape::Document => 0,
     };
-    end + u64::try_from(more).expect("a length fits 64 bits")
+    end + to_u64(more)
 }
 
 /// Returns whether an entry stands within a line, with others.

@@ -9,7 +9,7 @@ use std::path::Path;
 use stemmata_model::{
     ArtifactId, Closure, Commit, CommitCore, CommitId, CommitType, Counts, FormatId, Granularity, MachineId,
     Note, NoteCode, Principal, Reasons, RulesHash, SessionId, Sighting, SummarySource, Template, ThreadId,
-    TicketId, Timestamp, Trigger, artifact_id, plural,
+    TicketId, Timestamp, Trigger, artifact_id, plural, to_u64,
 };
 use stemmata_redact::{ScrubbedLine, Scrubber};
 use stemmata_store::{Annotation, BatchOutcome, NewCommit, Session, SessionKey, StoreError, Write};
@@ -221,7 +221,7 @@ impl Engine {
         let granularity = granularity.unwrap_or(session.granularity);
         let title = session.title.clone().or_else(|| session::first_prompt(&request.format, &bytes));
         let session = Session { title, cwd, granularity, ..known.unwrap_or(session) };
-        let native_bytes = u64::try_from(bytes.len()).expect("a length fits 64 bits");
+        let native_bytes = to_u64(bytes.len());
         let session = self.grown(session, (id, counts.messages, native_bytes), parent)?;
         batch.push(Write::Session(Box::new(session)));
         if summary.is_some() {

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use stemmata_model::{Closure, CommitId};
+use stemmata_model::{Closure, CommitId, to_u64};
 use stemmata_store::maintain::collect::{Collect, Collected};
 use stemmata_store::{Page, Session, SessionFilter, SessionKey, SessionOrigin};
 
@@ -107,7 +107,7 @@ impl Engine {
             .filter(|(session, _)| !session.is_sidecar())
             .map(|(session, because)| RetiredSession { session, because })
             .collect();
-        let provisional = u64::try_from(looks.len()).expect("a length fits 64 bits");
+        let provisional = to_u64(looks.len());
         Ok(CollectPlan {
             wish,
             report: CollectReport { retired, sidecars, provisional, collected, unfinished: None },
@@ -141,7 +141,7 @@ impl Engine {
             if count < page.rows_max {
                 return Ok(all);
             }
-            skip += u64::try_from(count).expect("a length fits 64 bits");
+            skip += to_u64(count);
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use stemmata_model::{CommitId, Note, NoteCode, Trigger};
+use stemmata_model::{CommitId, Note, NoteCode, Trigger, to_u64};
 use stemmata_runtimes::adapter::Adapter;
 use stemmata_runtimes::captured::is_command_record;
 use stemmata_runtimes::registry::by_format;
@@ -206,7 +206,7 @@ impl Engine {
         while skip < LOOKED_AT_MAX {
             // Most often one of the first is wanted; behind many that a bundle brought, pages of a few would take long.
             let rows_max = skip.clamp(PAGE_SESSIONS_MIN, PAGE_SESSIONS_MAX);
-            let at = u64::try_from(skip).expect("a number of rows fits 64 bits");
+            let at = to_u64(skip);
             let page = self.store.sessions(filter, Page { skip: at, rows_max })?;
             let is_last = page.len() < rows_max;
             skip += rows_max;

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
 use stemmata_acts::{Certainty, FileAct, Reach, ToolUse, tool_uses};
-use stemmata_model::{CommitId, Entry, EntryKind, Json, Part, Role, SessionId};
+use stemmata_model::{CommitId, Entry, EntryKind, Json, Part, Role, SessionId, to_u64};
 use stemmata_prompt::reduce::memory::SessionMemory;
 
 use crate::engine::Engine;
@@ -117,7 +117,7 @@ impl CompactionDiff {
         Ok(Self {
             compaction,
             before,
-            kept_entries: u64::try_from(stayed.len()).expect("a length fits 64 bits"),
+            kept_entries: to_u64(stayed.len()),
             lost_entries: gone.into_iter().map(lost).collect(),
             lost_files,
             kept_files,

@@ -6,7 +6,7 @@ pub(crate) mod history;
 
 use std::path::{Path, PathBuf};
 
-use stemmata_model::{CommitId, FormatId, Granularity};
+use stemmata_model::{CommitId, FormatId, Granularity, to_u64};
 use stemmata_runtimes::adapter::{Finding, Severity, Shape, Validation, Validator};
 use stemmata_runtimes::clients::is_subagents_folder;
 
@@ -127,7 +127,7 @@ impl Engine {
                 let bytes = opened.document()?;
                 take(&bytes);
                 let lines = split_lines(&bytes).count();
-                count = u64::try_from(lines).expect("a count fits 64 bits");
+                count = to_u64(lines);
             }
         }
         let mut validation = validator.finish();

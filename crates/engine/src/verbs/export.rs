@@ -6,7 +6,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
-use stemmata_model::{Bytes, Closure, CommitId, Entry, Note};
+use stemmata_model::{Bytes, Closure, CommitId, Entry, Note, to_u64};
 use stemmata_runtimes::export::{About, Projection, export};
 use stemmata_runtimes::translate::{as_told, runtime_of};
 use stemmata_store::StoreError;
@@ -59,7 +59,7 @@ impl Engine {
                 return Err(EngineError::Store(StoreError::Sink(error)));
             }
         }
-        let entries = u64::try_from(entries.len()).expect("a length fits 64 bits");
+        let entries = to_u64(entries.len());
         Ok(Exported { projection, bytes, entries, notes })
     }
 

@@ -7,7 +7,7 @@ mod undo;
 
 use std::collections::{BTreeSet, HashSet};
 
-use stemmata_model::{Closure, Commit, CommitId, EventSeq, LedgerId, Principal};
+use stemmata_model::{Closure, Commit, CommitId, EventSeq, LedgerId, Principal, to_u64};
 use stemmata_store::maintain::forget::{Forget, Forgotten, Keep};
 use stemmata_store::{Described, Page, SIDECAR_FORMAT, Session, SessionFilter, SessionKey, StoreError};
 
@@ -338,7 +338,7 @@ impl Engine {
         let filter = SessionFilter { parent, with_sidecars: true, ..SessionFilter::default() };
         let mut found = Vec::new();
         loop {
-            let skip = u64::try_from(found.len()).expect("a length fits 64 bits");
+            let skip = to_u64(found.len());
             let page = Page { skip, rows_max: stemmata_store::PAGE_ROWS_MAX };
             let others = self.store.sessions(&filter, page)?;
             let is_last = others.len() < page.rows_max;

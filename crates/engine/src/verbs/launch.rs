@@ -2,11 +2,7 @@
 //!
 //! Pure: words come in, the words of a command come out. Placing the context and running the command are elsewhere.
 
-use stemmata_model::CommitId;
 use stemmata_runtimes::clients::{client_named, launched};
-
-use crate::engine::Engine;
-use crate::error::Result;
 
 /// What kind of agent: which client runs it, and what that is told.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -103,18 +99,6 @@ impl AgentTemplate {
         }
         words.extend_from_slice(extra);
         Ok(words)
-    }
-}
-
-impl Engine {
-    /// Returns what starting from a context is called.
-    ///
-    /// # Errors
-    /// Store errors.
-    pub fn start_mode(&self, context: Option<CommitId>) -> Result<StartMode> {
-        let Some(ctx) = context else { return Ok(StartMode::Fresh) };
-        let is_tip = self.store.children(ctx, 1)?.is_empty();
-        Ok(if is_tip { StartMode::Resume } else { StartMode::Fork })
     }
 }
 

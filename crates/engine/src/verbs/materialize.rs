@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use stemmata_model::{
     Bytes, Closure, CommitId, Counts, Entry, EntryId, FormatId, Note, NoteCode, ParseIdError, Timestamp,
-    plural,
+    plural, to_u64,
 };
 use stemmata_runtimes::adapter::{Adapter, ContextPlan, Piece, PlanStop, Shape};
 use stemmata_runtimes::handoff;
@@ -346,7 +346,7 @@ impl PlannedContext<'_> {
             bytes,
             counts,
             tier: Tier::Native,
-            commits_read: u64::try_from(self.chain.commits().len()).expect("a length fits 64 bits"),
+            commits_read: to_u64(self.chain.commits().len()),
             abandoned_entries: self.plan.abandoned_entries,
             skipped_compactions: self.plan.skipped_compactions,
             hidden_entries: self.plan.hidden_entries,

@@ -12,7 +12,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use memchr::memmem::Finder;
-use stemmata_model::{Closure, CommitId, FormatId, SessionId};
+use stemmata_model::{Closure, CommitId, FormatId, SessionId, to_u64};
 use stemmata_runtimes::adapter::{Shape, Validation};
 use stemmata_store::{Session, SessionKey, SessionOrigin};
 
@@ -415,7 +415,7 @@ impl<W: Write> Write for Counting<W> {
         self.out.write_all(bytes)?;
         self.tail.extend_from_slice(bytes);
         let found = Finder::new(PLACEHOLDER).find_iter(&self.tail).count();
-        self.replaced += u64::try_from(found).expect("a count fits 64 bits");
+        self.replaced += to_u64(found);
         // Shorter than a placeholder's beginning, so that none is counted twice.
         let counted = self.tail.len().saturating_sub(PLACEHOLDER.len() - 1);
         self.tail.drain(..counted);

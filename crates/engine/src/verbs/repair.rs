@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use stemmata_model::{ArtifactId, CommitId, Granularity};
 use stemmata_store::maintain::repair::{RepairOutcome, RepairSource};
-use stemmata_store::{Damage, MemoryStore, SessionKey, Store};
+use stemmata_store::{Damage, SessionKey, Store};
 
 use crate::bundle::{BundleImportOptions, BundleImported, BundleSource};
 use crate::capture::options::CaptureOptions;
@@ -25,27 +25,35 @@ const SIGHTINGS_MAX: usize = 16;
 /// Transcripts that are read again at most; another repair goes on with the rest.
 const TRANSCRIPTS_MAX: usize = 1_000;
 
-/// Bytes of a transcript that is read again at most: what is read is kept in memory while it is looked through.
+/// Bytes of a transcript that is read again at most: all of it is stored aside while it is looked through.
 const TRANSCRIPT_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
 impl Engine {
     /// Mends what can be mended from `sources`, and then from transcripts that are still there: each is read again by
-    /// the same rules, aside, and whatever has the right hash is taken.
+    /// the same rules, into the store that `aside` makes once, and whatever has the right hash is taken.
     ///
     /// # Errors
-    /// Store errors. A transcript that cannot be read is left out.
-    pub fn repair(&self, sources: &[RepairSource<'_>]) -> Result<RepairOutcome> {
+    /// Store errors, those of `aside`. A transcript that cannot be read is left out.
+    pub fn repair(
+        &self,
+        sources: &[RepairSource<'_>],
+        aside: &dyn Fn() -> Result<Arc<dyn Store>>,
+    ) -> Result<RepairOutcome> {
         let mut outcome = self.store.repair(sources)?;
         let damaged: HashSet<ArtifactId> = outcome.remaining.iter().filter_map(content_of).collect();
         if damaged.is_empty() {
             return Ok(outcome);
         }
-        for (path, granularity) in self.transcripts_of(&damaged)? {
-            let aside: Arc<dyn Store> = Arc::new(MemoryStore::default());
-            let mut reading = self.clone();
-            reading.store = Arc::clone(&aside);
-            // Nothing of this is captured: it only mends what was.
-            reading.policy = Arc::new(CapturePolicy::default());
+        let transcripts = self.transcripts_of(&damaged)?;
+        if transcripts.is_empty() {
+            return Ok(outcome);
+        }
+        let aside = aside()?;
+        let mut reading = self.clone();
+        reading.store = Arc::clone(&aside);
+        // Nothing of this is captured: it only mends what was.
+        reading.policy = Arc::new(CapturePolicy::default());
+        for (path, granularity) in transcripts {
             if reading.capture(&path, &CaptureOptions { granularity, ..CaptureOptions::import() }).is_err() {
                 continue;
             }

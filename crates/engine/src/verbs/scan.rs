@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
-use stemmata_model::{ArtifactId, Closure, CommitId, EventSeq, LedgerId, SessionId};
+use stemmata_model::{ArtifactId, Closure, CommitId, EventSeq, LedgerId, SessionId, to_u64};
 use stemmata_redact::{ScrubbedLine, Scrubber};
 use stemmata_runtimes::adapter::{Adapter, IdKind};
 use stemmata_runtimes::registry;
@@ -315,7 +315,7 @@ impl Engine {
                     place: FoundIn::Annotation,
                     entry: None,
                     kind: finding.kind.to_string(),
-                    bytes: length(finding.len),
+                    bytes: to_u64(finding.len),
                     fingerprint: fingerprint(&key, secret.unwrap_or_default()),
                 });
             }
@@ -329,7 +329,7 @@ impl Engine {
                         place: FoundIn::Session(field),
                         entry: None,
                         kind: finding.kind.to_string(),
-                        bytes: length(finding.len),
+                        bytes: to_u64(finding.len),
                         fingerprint: fingerprint(&key, secret.unwrap_or_default()),
                     });
                 }
@@ -354,7 +354,7 @@ impl Engine {
                     place: FoundIn::Line(number + lines_before(line, finding.offset)),
                     entry: entry.clone(),
                     kind: finding.kind.to_string(),
-                    bytes: length(finding.len),
+                    bytes: to_u64(finding.len),
                     fingerprint: fingerprint(&key, secret.unwrap_or_default()),
                 });
             }
@@ -452,7 +452,7 @@ pub(crate) fn text_of(change: &Annotation) -> Option<&str> {
 
 /// Counts the line breaks before an offset.
 fn lines_before(text: &[u8], offset: usize) -> u64 {
-    length(memchr::memchr_iter(b'\n', text.get(..offset).unwrap_or_default()).count())
+    to_u64(memchr::memchr_iter(b'\n', text.get(..offset).unwrap_or_default()).count())
 }
 
 fn entry_of(adapter: &dyn Adapter, line: &[u8]) -> Option<String> {
@@ -470,8 +470,4 @@ fn fingerprint(key: &[u8; 32], secret: &[u8]) -> String {
     let mut hasher = blake3::Hasher::new_keyed(key);
     hasher.update(CONTEXT).update(secret);
     hasher.finalize().to_hex().chars().take(16).collect()
-}
-
-fn length(bytes: usize) -> u64 {
-    u64::try_from(bytes).expect("a length fits 64 bits")
 }

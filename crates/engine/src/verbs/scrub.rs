@@ -9,7 +9,7 @@ mod settle;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use stemmata_model::{Closure, Commit, CommitId, EventSeq, LedgerId, Principal};
+use stemmata_model::{Closure, Commit, CommitId, EventSeq, LedgerId, Principal, to_u64};
 use stemmata_store::maintain::forget::{Forget, Forgotten, Reworded};
 use stemmata_store::{Places, Session, SessionKey, StoreError, Write};
 
@@ -392,5 +392,5 @@ fn end_of(all: &HashMap<CommitId, CommitId>, from: CommitId) -> CommitId {
 }
 
 fn count(length: usize) -> u64 {
-    u64::try_from(length).expect("a length fits 64 bits")
+    to_u64(length)
 }

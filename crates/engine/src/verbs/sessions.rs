@@ -9,7 +9,7 @@ pub(crate) mod totals;
 
 use std::collections::{HashMap, HashSet};
 
-use stemmata_model::{CommitId, CommitType, Granularity, Timestamp};
+use stemmata_model::{CommitId, CommitType, Granularity, Timestamp, to_u64};
 use stemmata_prompt::title::title;
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{PAGE_ROWS_MAX, Page, Session, SessionFilter};
@@ -224,7 +224,7 @@ impl Engine {
         }
         // Sessions of one id that have nothing in common are no copies.
         let copies = self.same_conversation(&session)?;
-        id.sessions = u64::try_from(copies.len()).expect("a length fits 64 bits");
+        id.sessions = to_u64(copies.len());
         let best = match self.best_of(session.session.as_str(), copies) {
             // Strangers' copies, of which none is better.
             Err(crate::EngineError::Ambiguous { .. }) => {
@@ -278,7 +278,7 @@ impl Engine {
             if rows.len() < rows_max || reached < began {
                 break;
             }
-            skip += u64::try_from(rows.len()).expect("a length fits 64 bits");
+            skip += to_u64(rows.len());
         }
         Ok(counts)
     }
@@ -304,7 +304,7 @@ impl Engine {
         let compactions =
             chain.iter().filter(|commit| commit.core.commit_type == CommitType::Compaction).count();
         Ok(SessionCounts {
-            compactions: u64::try_from(compactions).expect("a count fits 64 bits"),
+            compactions: to_u64(compactions),
             is_cut: chain.len() >= COUNTED_COMMITS_MAX,
             subagents,
         })

@@ -4,14 +4,18 @@
 //! the agent changed next and had touched before, and names that its work then needed; none of them is in the question. No weight was
 //! tuned on these rows; if you tune one, leave every second row out.
 
+#[path = "../../../prompt/examples/vectors/cases/source.rs"]
+mod source;
+
 use std::fs;
 use std::path::Path;
 
 use stemmata_engine::{AroundQuery, CandidateKind, Engine, RecallWanted, Recalled};
 use stemmata_model::{Estimate, LedgerId, Part, Role, Timestamp, TokenCounter as _, Tokens};
-use stemmata_prompt::vectors::{SourceTurn, relevant_by_the_source};
 use stemmata_store::LedgerChange;
 use tempfile::TempDir;
+
+use source::{SourceTurn, relevant_by_the_source};
 
 use crate::search::{indexed, settle};
 use crate::support::{corpus, import, new_store};

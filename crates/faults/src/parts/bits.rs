@@ -5,15 +5,15 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use anyhow::Context as _;
 use stemmata_engine::{BundleImportOptions, BundleSelection, CaptureOptions, Engine};
 use stemmata_model::{CommitId, Timestamp};
-use stemmata_store::PackOptions;
 use stemmata_store::maintain::repair::RepairSource;
+use stemmata_store::{MemoryStore, PackOptions};
 use stemmata_testkit::claude::ClaudeSession;
 use stemmata_testkit::disk::Image;
 use stemmata_testkit::rng::Rng;
@@ -225,7 +225,9 @@ impl Small {
             store: self.duplicate.store(),
             packs: Some(self.duplicate_folder.join("packs")),
         };
-        engine.repair(&[source]).is_ok_and(|outcome| outcome.remaining.is_empty())
+        engine
+            .repair(&[source], &|| Ok(Arc::new(MemoryStore::default())))
+            .is_ok_and(|outcome| outcome.remaining.is_empty())
     }
 
     /// Opens a changed store and asks it everything.

@@ -3,17 +3,18 @@
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use stemmata_store::maintain::repair::RepairSource;
-use stemmata_store::{SqliteStore, StoreError, write_whole};
+use stemmata_store::{MemoryStore, SqliteStore, StoreError, write_whole};
 
 use super::Act;
 use crate::ledger::Done;
 
-/// A store of the first version, as it was released.
+/// A store of the first version that is read, as it was released.
 const OLD_STORE: &[u8] =
-    include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../store/tests/fixtures/v1/stemmata.db"));
+    include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../store/tests/fixtures/v5/stemmata.db"));
 
 /// A backup that is damaged and mended.
 const HURT: &str = "hurt";
@@ -65,12 +66,12 @@ pub(super) fn repair(act: &Act<'_>) -> anyhow::Result<Done> {
         store: act.engine.store(),
         packs: Some(act.stage.disk.join("store").join(PACKS)),
     };
-    let outcome = hurt.repair(&[source])?;
+    let outcome = hurt.repair(&[source], &|| Ok(Arc::new(MemoryStore::default())))?;
     anyhow::ensure!(outcome.remaining.is_empty(), "not mended: {:?}", outcome.remaining);
     Ok(Done { stores: vec![HURT], repaired: outcome.repaired.len() as u64, ..Done::default() })
 }
 
-/// Puts a store of the first version on the disk, as a copy by hand would.
+/// Puts a store of the first version that is read on the disk, as a copy by hand would.
 pub(super) fn old_store(act: &Act<'_>) -> anyhow::Result<Done> {
     let folder = act.stage.disk.join("old");
     fs::create_dir_all(&folder)?;

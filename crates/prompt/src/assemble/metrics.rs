@@ -52,7 +52,7 @@ pub fn metrics(trace: &Trace) -> Json {
 }
 
 /// Says a candidate as seed 000 does: what was included, in which form, and why not.
-pub(crate) fn pack(one: &Candidate) -> Value {
+pub fn pack(one: &Candidate) -> Value {
     let is_included = match one.decision {
         Decision::Full | Decision::Compact | Decision::Truncated => true,
         Decision::Skipped | Decision::Dropped => false,

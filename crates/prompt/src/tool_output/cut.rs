@@ -113,7 +113,7 @@ const LEFT_OUT: &str = "\n... (truncated) ...\n";
 
 /// Returns a text of at most so many characters, what stands for the left-out middle included: two thirds of its beginning and
 /// a third of its end. Where that does not fit, its beginning.
-pub(crate) fn head_tail(text: &str, chars_max: usize) -> String {
+pub fn head_tail(text: &str, chars_max: usize) -> String {
     // No text has more characters than bytes.
     if text.len() <= chars_max || text.chars().nth(chars_max).is_none() {
         return text.to_owned();

@@ -4,7 +4,7 @@
 //! artifact of the head is the reference to the output.
 
 use serde_json::{Value, json};
-use stemmata_model::{ArtifactId, Json, artifact_id};
+use stemmata_model::{ArtifactId, Json, artifact_id, to_u64};
 
 use super::limits::Extent;
 
@@ -89,8 +89,7 @@ impl OutputPart {
     pub fn of(line: &Json, text: &str) -> Self {
         let Extent { bytes, chars, .. } = Extent::of(text);
         let newlines = text.bytes().filter(|byte| *byte == b'\n').count();
-        let [bytes, chars, newlines] =
-            [bytes, chars, newlines].map(|count| u64::try_from(count).expect("a length fits 64 bits"));
+        let [bytes, chars, newlines] = [bytes, chars, newlines].map(to_u64);
         Self { artifact: line_artifact(line), bytes, newlines, chars }
     }
 }

@@ -105,7 +105,7 @@ fn said(by: &str, text: &str) -> String {
 }
 
 /// Returns a result's text, shortened.
-pub(crate) fn result_text(is_error: bool, parts: &[Part]) -> String {
+pub fn result_text(is_error: bool, parts: &[Part]) -> String {
     let text = Answer::of(is_error, parts).text;
     if text.trim().is_empty() { "(empty output)".to_owned() } else { head_tail(&text, RESULT_CHARS_MAX) }
 }

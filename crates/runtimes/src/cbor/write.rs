@@ -2,6 +2,7 @@
 //! order of their bytes. The same value gives the same bytes.
 
 use super::{ARRAY, BYTES, MAP, NEGATIVE, SIMPLE, TEXT, UNSIGNED};
+use stemmata_model::to_u64;
 
 /// Appends a head.
 fn head(major: u8, argument: u64, out: &mut Vec<u8>) {
@@ -18,14 +19,10 @@ fn head(major: u8, argument: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(bytes.get(bytes.len() - width..).unwrap_or_default());
 }
 
-fn length(length: usize) -> u64 {
-    u64::try_from(length).unwrap_or(u64::MAX)
-}
-
 /// Returns the head of an array.
 pub(crate) fn array_head(count: usize) -> Vec<u8> {
     let mut out = Vec::new();
-    head(ARRAY, length(count), &mut out);
+    head(ARRAY, to_u64(count), &mut out);
     out
 }
 
@@ -50,7 +47,7 @@ pub(crate) fn bytes(bytes: &[u8]) -> Vec<u8> {
 
 fn string(major: u8, content: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(content.len() + 9);
-    head(major, length(content.len()), &mut out);
+    head(major, to_u64(content.len()), &mut out);
     out.extend_from_slice(content);
     out
 }
@@ -143,7 +140,7 @@ impl Map {
 /// Returns a map of keys and values as they follow each other.
 pub(crate) fn map(members: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
     let mut out = Vec::new();
-    head(MAP, length(members.len()), &mut out);
+    head(MAP, to_u64(members.len()), &mut out);
     for (key, value) in members {
         out.extend_from_slice(key);
         out.extend_from_slice(value);

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use stemmata_model::{
     Body, Entry, EntryId, EntryKind, EntryMeta, ImageSource, NativeSpan, Note, NoteCode, Part, Role, Usage,
-    Visibility,
+    Visibility, to_u64,
 };
 
 use super::apart::apart;
@@ -318,10 +318,6 @@ fn owned(field: Field<'_>) -> String {
 
 fn opaque(kind: &str, json: String) -> Part {
     Part::Opaque { runtime: RUNTIME.to_owned(), kind: kind.to_owned(), json }
-}
-
-fn to_u64(value: usize) -> u64 {
-    u64::try_from(value).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

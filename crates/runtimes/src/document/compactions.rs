@@ -4,6 +4,7 @@
 //! what it leaves out from the root on, and which commits capture makes of them follows from that here.
 
 use std::ops::Range;
+use stemmata_model::to_u64;
 
 use super::{Dialect, Record, head};
 use crate::adapter::DocumentCompaction;
@@ -141,10 +142,6 @@ fn made(dialect: &Dialect, bytes: &[u8], records: &[Record], within: &Within) ->
         entries_through: to_u64(within.at + 1),
         name: within.name,
     })
-}
-
-fn to_u64(value: usize) -> u64 {
-    u64::try_from(value).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! From a document to entries: one for each record, and nothing lost.
 
 use stemmata_model::{
-    Body, Entry, EntryId, EntryKind, EntryMeta, NativeSpan, Note, NoteCode, Role, Visibility,
+    Body, Entry, EntryId, EntryKind, EntryMeta, NativeSpan, Note, NoteCode, Role, Visibility, to_u64,
 };
 
 use super::Dialect;
@@ -101,8 +101,4 @@ fn unreadable(dialect: &Dialect, bytes: &[u8]) -> Entry {
         meta: EntryMeta { visibility: Visibility { agent: false, user: false }, ..EntryMeta::default() },
         native: NativeSpan { offset: 0, length: to_u64(bytes.len()) },
     }
-}
-
-fn to_u64(value: usize) -> u64 {
-    u64::try_from(value).unwrap_or(u64::MAX)
 }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use stemmata_model::{CommitType, Note, NoteCode};
+use stemmata_model::{CommitType, Note, NoteCode, to_u64};
 
 use super::{Dialect, compactions};
 use crate::adapter::{ContextPlan, Edit, Piece, PlanStop, Segment, Segments, SourceError, segment_number};
@@ -211,8 +211,4 @@ fn emit(
         let newest = numbered.last().copied();
         newest.map(|(number, bytes)| piece(number, 0..bytes.len(), "")).into_iter().collect()
     };
-}
-
-fn to_u64(value: usize) -> u64 {
-    u64::try_from(value).unwrap_or(u64::MAX)
 }

@@ -1,7 +1,7 @@
 //! From bytes to entries: one entry for each line that is not blank, several for one that is several records, and nothing lost.
 
 use stemmata_model::{
-    Body, Entry, EntryId, EntryKind, EntryMeta, NativeSpan, Note, NoteCode, Role, Visibility,
+    Body, Entry, EntryId, EntryKind, EntryMeta, NativeSpan, Note, NoteCode, Role, Visibility, to_u64,
 };
 
 use super::unknown::NotedTypes;
@@ -176,8 +176,4 @@ impl Decoder<'_> {
         }
         self.decoded
     }
-}
-
-fn to_u64(value: usize) -> u64 {
-    u64::try_from(value).unwrap_or(u64::MAX)
 }

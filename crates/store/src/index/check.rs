@@ -3,6 +3,7 @@
 //! Whether it is what the store says is the engine's.
 
 use std::collections::HashSet;
+use stemmata_model::to_u64;
 
 use super::current::damaged;
 use super::error::{IndexError, While};
@@ -34,7 +35,7 @@ pub(super) fn usage(index: &Index) -> Result<IndexUsage, IndexError> {
     });
     Ok(IndexUsage {
         entries: segments.iter().map(|segment| u64::from(segment.span())).sum(),
-        segments: u64::try_from(segments.len()).expect("a length fits 64 bits"),
+        segments: to_u64(segments.len()),
         bytes: files.map(|path| length(&path)).sum(),
         damaged,
     })

@@ -5,6 +5,7 @@
 use super::error::IndexError;
 use super::postings::{Encoded, Record};
 use crate::varint;
+use stemmata_model::to_u64;
 
 /// Bytes after which a chunk is full: one fits a page of the database.
 pub(super) const CHUNK_BYTES: usize = 4_000;
@@ -129,7 +130,7 @@ impl<'a> Records<'a> {
 }
 
 pub(super) fn put_length(bytes: &mut Vec<u8>, length: usize) {
-    varint::put(bytes, u64::try_from(length).expect("a length fits 64 bits"));
+    varint::put(bytes, to_u64(length));
 }
 
 pub(super) fn take_length(bytes: &mut &[u8]) -> Option<usize> {

@@ -8,12 +8,14 @@ mod export;
 mod files;
 mod import;
 mod keys;
-pub(crate) mod logs;
 mod page;
+pub(crate) mod payload;
 
 pub use derived::DerivedEvents;
 pub use export::{ExportedCluster, export_cluster};
-pub use files::{FileLog, FileLogOptions, Finding, IntegrityMode, Repaired, Restored, check_ledger_bytes};
+#[cfg(any(test, feature = "conformance"))]
+pub use files::check_ledger_bytes;
+pub use files::{FileLog, FileLogOptions, Finding, IntegrityMode, Repaired, Restored};
 pub use import::ClusterFile;
 pub use keys::{APPEND_KEYS_MAX, EventKey, Keyed, NewKey};
 pub use page::EventPage;
@@ -24,7 +26,7 @@ use std::collections::BTreeSet;
 
 use stemmata_model::{
     ArtifactId, CommitId, Event, EventSeq, Json, LedgerId, NewEvent, Party, Payload, SessionId, Timestamp,
-    Topic,
+    Topic, to_u64,
 };
 
 use crate::bounds::EVENT_PAGE_BYTES_MAX;
@@ -430,7 +432,7 @@ pub struct Coverage {
 /// Returns the numbers of the first and the last of so many events after a ledger's last.
 pub(crate) fn numbered(last: u64, events: usize) -> Result<(EventSeq, EventSeq), StoreError> {
     let bound = || StoreError::Bound { what: "number of an event", value: u64::MAX, bound: u64::MAX >> 1 };
-    let count = u64::try_from(events).expect("a length fits 64 bits");
+    let count = to_u64(events);
     let first = last.checked_add(1).and_then(EventSeq::new).ok_or_else(bound)?;
     let last = last.checked_add(count).and_then(EventSeq::new).ok_or_else(bound)?;
     Ok((first, last))

@@ -2,7 +2,7 @@
 //!
 //! Which sessions are retired is the engine's to decide.
 
-use stemmata_model::{CommitId, Timestamp};
+use stemmata_model::{CommitId, Timestamp, to_u64};
 
 use super::forget::Kept;
 use crate::error::StoreError;
@@ -87,7 +87,7 @@ impl Collect {
 impl Amount {
     /// Adds so many commits, contents and bytes.
     pub(crate) fn add(&mut self, commits: usize, contents: u64, bytes: u64) {
-        self.commits += u64::try_from(commits).expect("a count fits 64 bits");
+        self.commits += to_u64(commits);
         self.contents += contents;
         self.bytes = self.bytes.saturating_add(bytes);
     }

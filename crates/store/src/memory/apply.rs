@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use stemmata_model::{Closure, Commit, CommitId, Sighting, SummarySource};
+use stemmata_model::{Closure, Commit, CommitId, Sighting, SummarySource, to_u64};
 
 use super::content::{self, Content};
 use super::events;
@@ -340,7 +340,7 @@ pub(super) fn reword(state: &mut State, wishes: &[Reworded]) -> u64 {
         stand(state, wish.commit, all);
         reworded.insert(wish.commit);
     }
-    u64::try_from(reworded.len()).expect("a length fits 64 bits")
+    to_u64(reworded.len())
 }
 
 /// Applies a change of anything but notes, and says whether it changed something.

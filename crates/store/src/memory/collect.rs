@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stemmata_model::{ArtifactId, Closure, CommitId, Timestamp};
+use stemmata_model::{ArtifactId, Closure, CommitId, Timestamp, to_u64};
 
 use super::State;
 use super::content::{Content, literals_of};
@@ -95,7 +95,7 @@ fn orphans(state: &State) -> BTreeMap<ArtifactId, u64> {
     let is_left = |content: &Content| matches!(content, Content::Forgotten { .. });
     needed.extend(named_by(true).into_iter().filter(|id| state.contents.get(id).is_some_and(is_left)));
     let bytes_of = |content: &Content| match content {
-        Content::Literal { bytes } => u64::try_from(bytes.len()).expect("a length fits 64 bits"),
+        Content::Literal { bytes } => to_u64(bytes.len()),
         Content::Composed { .. } | Content::Forgotten { .. } => 0,
     };
     let rest = state.contents.iter().filter(|(id, _)| !needed.contains(id));

@@ -5,12 +5,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use stemmata_model::{ArtifactId, artifact_id};
+use stemmata_model::{ArtifactId, artifact_id, to_u64};
 
+use super::table::Table;
 use crate::bounds::check_range;
 use crate::error::StoreError;
 use crate::seam::{BatchOutcome, PART_BYTES_MAX, PARTS_MAX, PartOf, Sink};
-use crate::table::Table;
 use crate::write::ContentPart;
 
 /// A range of a literal content.
@@ -34,7 +34,7 @@ pub(super) enum Content {
 impl Content {
     pub(super) fn length(&self) -> u64 {
         match self {
-            Self::Literal { bytes, .. } => length_of(bytes),
+            Self::Literal { bytes, .. } => to_u64(bytes.len()),
             Self::Composed { length, .. } | Self::Forgotten { length } => *length,
         }
     }
@@ -125,7 +125,7 @@ fn read_pieces(
     let range = range.unwrap_or(0..content.length());
     let pieces = match content {
         Content::Forgotten { .. } => return Err(StoreError::ContentForgotten(id)),
-        Content::Literal { bytes } => &[Piece { of: id, offset: 0, length: length_of(bytes) }][..],
+        Content::Literal { bytes } => &[Piece { of: id, offset: 0, length: to_u64(bytes.len()) }][..],
         Content::Composed { pieces, .. } => pieces,
     };
     let mut start = 0;
@@ -163,7 +163,7 @@ fn compose(
     for part in parts {
         let (of, offset, part_length) = match part {
             ContentPart::Bytes(bytes) => {
-                let part_length = length_of(&bytes);
+                let part_length = to_u64(bytes.len());
                 (store_literal(contents, bytes, outcome), 0, part_length)
             }
             ContentPart::Slice { of, offset, length } => (of, offset, length),
@@ -188,7 +188,7 @@ fn compose(
 fn store_literal(contents: &mut Contents, bytes: Vec<u8>, outcome: &mut BatchOutcome) -> ArtifactId {
     let id = artifact_id(&bytes);
     if !has_bytes(contents, id) {
-        let length = length_of(&bytes);
+        let length = to_u64(bytes.len());
         outcome.new_contents += u64::from(!contents.contains(&id));
         outcome.new_bytes += length;
         outcome.stored_bytes += length;
@@ -237,10 +237,6 @@ pub(super) fn push(pieces: &mut Vec<Piece>, of: ArtifactId, offset: u64, length:
         return;
     }
     pieces.push(Piece { of, offset, length });
-}
-
-fn length_of(bytes: &[u8]) -> u64 {
-    u64::try_from(bytes.len()).expect("a slice's length fits 64 bits")
 }
 
 fn index(offset: u64) -> usize {

@@ -2,7 +2,7 @@
 //!
 //! Each literal counts once.
 
-use stemmata_model::{ArtifactId, CommitId};
+use stemmata_model::{ArtifactId, CommitId, to_u64};
 
 use super::State;
 use super::content::{self, Content};
@@ -17,7 +17,7 @@ pub(super) fn cost_of(state: &State, id: CommitId, counted: &mut Counted) -> Res
             if counted.is_new(key_of(&part.of))
                 && let Some(Content::Literal { bytes }) = state.contents.get(&part.of)
             {
-                let bytes = u64::try_from(bytes.len()).expect("a length fits 64 bits");
+                let bytes = to_u64(bytes.len());
                 cost.add(bytes, bytes, 0);
             }
         }

@@ -1,11 +1,11 @@
 //! Events in memory: a ledger's lines are contents of the store, and forgetting has them go together.
 //!
-//! Ledgers themselves are `ledger::logs`'s.
+//! Ledgers themselves are `logs`'s.
 
 use std::collections::BTreeSet;
 
 use stemmata_model::{
-    ArtifactId, CommitId, Event, EventSeq, LedgerId, NewPayload, Payload, SessionId, Timestamp, Topic,
+    ArtifactId, CommitId, Event, EventSeq, LedgerId, NewPayload, Payload, SessionId, Timestamp, Topic, to_u64,
 };
 
 use super::content::{self, Content, literals_of};
@@ -99,7 +99,7 @@ pub(super) fn forget(
     is_meant: &dyn Fn(&LedgerId, &Event) -> bool,
 ) -> (u64, BTreeSet<ArtifactId>) {
     let went = state.logs.forget(is_meant);
-    let count = u64::try_from(went.len()).expect("a length fits 64 bits");
+    let count = to_u64(went.len());
     let kept = lines(state);
     let is_stored = |id: &ArtifactId| {
         state.contents.get(id).is_some_and(|content| !matches!(content, Content::Forgotten { .. }))
@@ -201,7 +201,8 @@ mod tests {
 
     use super::*;
     use crate::conformance;
-    use crate::ledger::{Durability, logs};
+    use crate::ledger::Durability;
+    use crate::memory::logs;
 
     #[test]
     fn numbers_go_on_beyond_what_a_float_holds() {

@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use stemmata_model::{
     ArtifactId, Closure, Commit, CommitId, CommitPrefix, Event, EventSeq, LedgerId, SessionId, Sighting,
+    to_u64,
 };
 
 use super::sweep::{Lines, give_up};
@@ -156,7 +157,7 @@ pub(super) fn lift(state: &mut State, of: &Tombstone) -> u64 {
         }
         state.tombstones.remove(tombstone);
     }
-    u64::try_from(all.len()).expect("a length fits 64 bits")
+    to_u64(all.len())
 }
 
 pub(super) fn tombstones_in(state: &State, prefix: CommitPrefix, limit: usize) -> Vec<CommitId> {

@@ -9,10 +9,12 @@ mod content;
 mod costs;
 mod events;
 mod forget;
+mod logs;
 mod names;
 mod state;
 mod stored;
 mod sweep;
+mod table;
 mod verify;
 
 use std::ops::Range;
@@ -21,7 +23,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use stemmata_model::{
     ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, EventSeq, LedgerId, MachineId, Sighting,
-    Timestamp,
+    Timestamp, to_u64,
 };
 
 use self::content::{Content, Contents};
@@ -30,7 +32,6 @@ use crate::bounds::{check_anchors, check_batch, check_costed, check_page};
 use crate::error::StoreError;
 use crate::filters::{SessionFilter, TipFilter};
 use crate::ledger::Coverage;
-use crate::ledger::logs::Logs;
 use crate::maintain::backup::BackedUp;
 use crate::maintain::collect::{Amount, Collect, Collected};
 use crate::maintain::costs::{ContentCost, Counted};
@@ -41,8 +42,9 @@ use crate::seam::{
     BatchOutcome, Damage, Page, PartOf, ResolveScope, Sink, Store, StoreIdentity, Usage, Verified,
 };
 use crate::stored::{DueKey, DueRow, StoredAt, UnseenKey};
-use crate::table::Table;
 use crate::write::{Annotations, AuditRecord, Link, Placement, SIDECAR_FORMAT, Session, SessionKey, Write};
+use logs::Logs;
+use table::Table;
 
 /// A [`Store`] that keeps everything in memory and nothing beyond its own life.
 #[derive(Debug)]
@@ -492,5 +494,5 @@ fn cut<T>(rows: Vec<T>, page: Page) -> Vec<T> {
 }
 
 fn count(length: usize) -> u64 {
-    u64::try_from(length).expect("a length fits 64 bits")
+    to_u64(length)
 }

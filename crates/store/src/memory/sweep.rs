@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use stemmata_model::{ArtifactId, Closure, artifact_id};
+use stemmata_model::{ArtifactId, Closure, artifact_id, to_u64};
 
 use super::content::{Content, Piece, literals_of, push};
 use super::{State, events};
@@ -83,7 +83,7 @@ pub(super) fn give_up(
         let Some(content) = state.contents.get(&id).cloned() else { continue };
         if let Content::Literal { bytes } = &content {
             swept.contents += 1;
-            swept.bytes += u64::try_from(bytes.len()).expect("a length fits 64 bits");
+            swept.bytes += to_u64(bytes.len());
         }
         state.orphans.remove(&id);
         if emptied.contains(&id) {
@@ -149,5 +149,5 @@ fn copy_out(state: &mut State, going: &mut BTreeSet<ArtifactId>) -> u64 {
             state.contents.put(id, Content::Composed { pieces: made, length });
         }
     }
-    u64::try_from(copied.len()).expect("a length fits 64 bits")
+    to_u64(copied.len())
 }

@@ -5,6 +5,7 @@
 use super::content::Content;
 use super::{State, content};
 use crate::seam::{Damage, Verified};
+use stemmata_model::to_u64;
 
 pub(super) fn verify(state: &State, found: &mut dyn FnMut(Damage)) -> Verified {
     let mut verified = Verified::default();
@@ -30,6 +31,6 @@ pub(super) fn verify(state: &State, found: &mut dyn FnMut(Damage)) -> Verified {
     let sessions = state.sessions.len()
         + state.sightings.iter().map(|(_, own)| own.len()).sum::<usize>()
         + state.links.len();
-    verified.references = u64::try_from(sessions).expect("a length fits 64 bits");
+    verified.references = to_u64(sessions);
     verified
 }

@@ -6,6 +6,7 @@ use super::PackName;
 use super::bounds::{BASES_MAX, BLOCK_BYTES_MAX, BLOCK_MEMBERS_MAX, INDEX_BYTES_MAX, PACK_BLOCKS_MAX};
 use crate::seam::PART_BYTES_MAX;
 use crate::varint;
+use stemmata_model::to_u64;
 
 /// What a pack starts with.
 const MAGIC: &[u8; 8] = b"STEMPACK";
@@ -253,7 +254,7 @@ fn take_hash(rest: &mut &[u8]) -> Option<[u8; 32]> {
 }
 
 fn count_of(length: usize) -> u64 {
-    u64::try_from(length).expect("a length fits 64 bits")
+    to_u64(length)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Specified in `docs/format/store.md`; what follows from a mark is decided where it is read.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use stemmata_model::{CommitId, CommitPrefix, Timestamp};
+use stemmata_model::{CommitId, CommitPrefix, Timestamp, to_u64};
 
 use super::failure::{During, unreadable};
 use super::seals::MARK;
@@ -215,7 +215,7 @@ pub(super) fn lift(connection: &Connection, mark: &(i64, Vec<u8>)) -> Result<u64
     let lifted = connection
         .execute("DELETE FROM mark WHERE kind IN (?1, ?2) AND at = ?3", [TOMBSTONE, FORGOTTEN_SESSION, at])
         .during("lifting tombstones")?;
-    Ok(u64::try_from(lifted).expect("a count fits 64 bits"))
+    Ok(to_u64(lifted))
 }
 
 /// Returns whether a commit is tombstoned.

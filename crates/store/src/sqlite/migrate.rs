@@ -38,15 +38,11 @@ fn plan_with(connection: &Connection, dir: &Path, list: &[Migration]) -> Result<
     let found = versions::describe(connection, &path, list)?
         .ok_or_else(|| not_a_store(&path, &"it is empty"))?
         .write_version;
-    let step = |(at, own): (usize, &Migration)| MigrationStep {
-        to: versions::number(at + 1),
-        kind: own.kind,
-        about: own.about,
-    };
+    let step = |own: &Migration| MigrationStep { to: own.to, kind: own.kind, about: own.about };
     Ok(MigrationPlan {
-        found: versions::number(found),
-        newest: versions::number(list.len()),
-        steps: list.iter().enumerate().skip(found).map(step).collect(),
+        found,
+        newest: versions::newest(list),
+        steps: versions::after(list, found).map(step).collect(),
     })
 }
 
@@ -147,15 +143,15 @@ fn roll_back_with(
     let alone = Alone::take(dir, options)?;
     let connection = connect(dir, options)?;
     let plan = plan_with(&connection, dir, list)?;
-    let newest = list.get(versions_index(plan.found)).filter(|_| plan.found == plan.newest);
-    let Some(newest) = newest else {
+    let newest = list.split_last().filter(|(newest, _)| newest.to == plan.found);
+    let Some((newest, before)) = newest else {
         return Err(refused(format!("it has write version {}, not {}", plan.found, plan.newest)));
     };
     let undo = newest.undo.as_ref().filter(|_| newest.kind == StepKind::Additive);
     if let Some(undo) = undo
-        && undone(&connection, undo, list.get(..versions_index(plan.found)).unwrap_or_default(), &alone)?
+        && undone(&connection, undo, before, &alone)?
     {
-        return Ok(RolledBack::Undone { from: plan.found, to: plan.found - 1 });
+        return Ok(RolledBack::Undone { from: plan.found, to: versions::newest(before) });
     }
     if !way.backup.join(STORE_FILE).is_file() {
         return Err(refused(format!(
@@ -177,10 +173,6 @@ fn roll_back_with(
     Ok(RolledBack::Restored { aside: way.aside.to_owned(), lost_commits })
 }
 
-fn versions_index(version: u32) -> usize {
-    usize::try_from(version).unwrap_or(usize::MAX).wrapping_sub(1)
-}
-
 /// Goes back to the steps `before` the newest one where nothing would be lost by it.
 fn undone(
     connection: &Connection,
@@ -198,7 +190,7 @@ fn undone(
     transaction
         .execute(
             "UPDATE store SET read_version = ?1, write_version = ?2",
-            [versions::read_version(before), versions::number(before.len())],
+            [versions::read_version(before), versions::newest(before)],
         )
         .during(UNDOING)?;
     transaction.commit().during(UNDOING)?;

@@ -4,6 +4,7 @@
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql};
+use stemmata_model::to_u64;
 
 use super::failure::During;
 use super::seals::{CURSOR, PLACEMENT};
@@ -37,7 +38,7 @@ pub(super) struct PlaceKey<'p> {
 impl<'p> PlaceKey<'p> {
     pub(super) fn new(path: &'p str, machine: &'p str) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key("stemmata.place-key.v1");
-        let length = u64::try_from(machine.len()).expect("a length fits 64 bits");
+        let length = to_u64(machine.len());
         hasher.update(&length.to_le_bytes()).update(machine.as_bytes()).update(path.as_bytes());
         let hash = hasher.finalize();
         let hash = std::array::from_fn(|at| hash.as_bytes().get(at).copied().unwrap_or_default());

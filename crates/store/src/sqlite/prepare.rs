@@ -2,7 +2,7 @@
 //!
 //! Done by the caller's own thread, so that the one writer only writes.
 
-use stemmata_model::{ArtifactId, CommitId, LedgerId, NewEvent, NewPayload, Timestamp, artifact_id};
+use stemmata_model::{ArtifactId, CommitId, LedgerId, NewEvent, NewPayload, Timestamp, artifact_id, to_u64};
 
 use super::coding::{Coding, encode};
 use crate::ledger::{Append, NewKey};
@@ -23,7 +23,7 @@ impl Literal {
     }
 
     fn hashed(hash: ArtifactId, bytes: Vec<u8>) -> Self {
-        let length = u64::try_from(bytes.len()).expect("a length fits 64 bits");
+        let length = to_u64(bytes.len());
         let (coding, stored) = encode(bytes);
         Self { hash, length, coding, stored }
     }

@@ -7,6 +7,7 @@
 
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
+use stemmata_model::to_u64;
 
 use super::failure::During;
 use crate::error::StoreError;
@@ -333,7 +334,7 @@ fn add(hasher: &mut blake3::Hasher, value: ValueRef<'_>) {
         ValueRef::Text(text) => (3, text),
         ValueRef::Blob(bytes) => (4, bytes),
     };
-    let length = u64::try_from(bytes.len()).expect("a length fits 64 bits");
+    let length = to_u64(bytes.len());
     hasher.update(&[kind]).update(&length.to_le_bytes()).update(bytes);
 }
 

@@ -18,6 +18,8 @@ const APPLICATION_ID: i32 = 0x5354_454d;
 
 /// What brings a store from one write version to the next.
 pub(super) struct Migration {
+    /// The write version that it leads to.
+    pub(super) to: u32,
     pub(super) sql: &'static str,
     /// What a program must know to read the store afterwards.
     pub(super) read_version: u32,
@@ -33,64 +35,18 @@ pub(super) struct Undo {
     pub(super) sql: &'static str,
 }
 
-/// All steps, oldest first; append-only.
-pub(super) const MIGRATIONS: [Migration; 6] = [
+/// What makes a store, and all steps from there, oldest first; append-only. Stores from before the first are refused.
+pub(super) const MIGRATIONS: [Migration; 2] = [
     Migration {
-        sql: include_str!("schema/0001.sql"),
-        read_version: 1,
-        kind: StepKind::Additive,
-        about: "the first version",
-        undo: None,
-    },
-    Migration {
-        sql: include_str!("schema/0002.sql"),
-        read_version: 2,
-        kind: StepKind::Additive,
-        about: "room for packs, marks, anchors and seals",
-        undo: Some(Undo {
-            lost: "SELECT (SELECT count(*) FROM pack) + (SELECT count(*) FROM block) + (SELECT count(*) FROM packed) \
-                   + (SELECT count(*) FROM mark) + (SELECT count(*) FROM content WHERE coding > 3)",
-            sql: "DROP TABLE pack; DROP TABLE block; DROP TABLE packed; DROP TABLE mark; DROP TABLE anchor; \
-                  ALTER TABLE sighting DROP COLUMN seal; ALTER TABLE session DROP COLUMN seal; \
-                  ALTER TABLE cursor DROP COLUMN seal; ALTER TABLE annotation DROP COLUMN seal; \
-                  ALTER TABLE origin DROP COLUMN seal; ALTER TABLE placement DROP COLUMN seal; \
-                  ALTER TABLE link DROP COLUMN seal; \
-                  ALTER TABLE store DROP COLUMN packed_content; ALTER TABLE store DROP COLUMN packed_commit;",
-        }),
-    },
-    Migration {
-        sql: include_str!("schema/0003.sql"),
-        // Who does not know events would collect their lines, and forget a session without them.
-        read_version: 3,
-        kind: StepKind::Additive,
-        about: "room for ledgers of events",
-        undo: Some(Undo {
-            // A program of the version before finds no placement under its hash, and would read a fork as a session of its own.
-            lost: "SELECT (SELECT count(*) FROM ledger) \
-                   + (SELECT count(*) FROM placement WHERE typeof(path) = 'blob')",
-            sql: "DROP TABLE ledger; DROP TABLE ledger_mark; DROP TABLE name; DROP TABLE event; DROP TABLE receipt; \
-                  DROP TABLE state; DROP TABLE coverage; DELETE FROM cursor WHERE typeof(path) = 'blob';",
-        }),
-    },
-    Migration {
-        sql: include_str!("schema/0004.sql"),
-        // SQLite keeps an index up to date for a program that does not know of it.
-        read_version: 3,
-        kind: StepKind::Additive,
-        about: "an index of transcripts by path",
-        undo: Some(Undo { lost: "SELECT 0", sql: "DROP INDEX origin_by_path" }),
-    },
-    Migration {
+        to: 5,
         sql: include_str!("schema/0005.sql"),
         read_version: 3,
         kind: StepKind::Additive,
-        about: "indexes of sessions by their ids",
-        undo: Some(Undo {
-            lost: "SELECT 0",
-            sql: "DROP INDEX session_by_id; DROP INDEX session_by_end; DROP INDEX session_by_placed",
-        }),
+        about: "the first version that is read",
+        undo: None,
     },
     Migration {
+        to: 6,
         sql: include_str!("schema/0006.sql"),
         // Who does not know keys leaves them behind when events are forgotten: hashes of nothing that is there.
         read_version: 3,
@@ -105,7 +61,7 @@ const UPDATING: &str = "updating the store's format";
 
 /// The row that describes a store.
 pub(super) struct Description {
-    pub(super) write_version: usize,
+    pub(super) write_version: u32,
     identity: StoreIdentity,
 }
 
@@ -121,7 +77,7 @@ pub(super) fn prepare_with(
     list: &[Migration],
 ) -> Result<StoreIdentity, StoreError> {
     if let Some(found) = describe(connection, path, list)? {
-        if found.write_version >= list.len() {
+        if found.write_version >= newest(list) {
             return Ok(found.identity);
         }
         hold_additive(&found, list)?;
@@ -139,15 +95,15 @@ pub(super) fn prepare_with(
 }
 
 fn hold_additive(found: &Description, list: &[Migration]) -> Result<(), StoreError> {
-    if list.iter().skip(found.write_version).all(|step| step.kind == StepKind::Additive) {
+    if after(list, found.write_version).all(|step| step.kind == StepKind::Additive) {
         return Ok(());
     }
-    Err(StoreError::NeedsMigration { found: number(found.write_version), newest: number(list.len()) })
+    Err(StoreError::NeedsMigration { found: found.write_version, newest: newest(list) })
 }
 
 /// Does the steps from a version on, within the transaction of the caller.
-pub(super) fn run(transaction: &Connection, from: usize, list: &[Migration]) -> Result<(), StoreError> {
-    for migration in list.iter().skip(from) {
+pub(super) fn run(transaction: &Connection, from: u32, list: &[Migration]) -> Result<(), StoreError> {
+    for migration in after(list, from) {
         transaction.execute_batch(migration.sql).during(UPDATING)?;
     }
     if from == 0 {
@@ -165,7 +121,7 @@ pub(super) fn run(transaction: &Connection, from: usize, list: &[Migration]) -> 
     transaction
         .execute(
             "UPDATE store SET read_version = max(read_version, ?1), write_version = max(write_version, ?2)",
-            [read_version(list), number(list.len())],
+            [read_version(list), newest(list)],
         )
         .during(UPDATING)?;
     Ok(())
@@ -176,8 +132,14 @@ pub(super) fn read_version(list: &[Migration]) -> u32 {
     list.last().map_or(0, |newest| newest.read_version)
 }
 
-pub(super) fn number(version: usize) -> u32 {
-    u32::try_from(version).unwrap_or(u32::MAX)
+/// Returns the write version that a list of steps leads to.
+pub(super) fn newest(list: &[Migration]) -> u32 {
+    list.last().map_or(0, |newest| newest.to)
+}
+
+/// Returns the steps after a write version.
+pub(super) fn after(list: &[Migration], version: u32) -> impl Iterator<Item = &Migration> {
+    list.iter().filter(move |step| step.to > version)
 }
 
 /// Reads the description; none for an empty database.
@@ -210,8 +172,9 @@ pub(super) fn describe(
     if read_version > supported {
         return Err(StoreError::TooNew { found: read_version, supported });
     }
-    Ok(Some(Description {
-        write_version: usize::try_from(write_version).unwrap_or(usize::MAX),
-        identity: StoreIdentity { store_id, secret },
-    }))
+    let oldest = list.first().map_or(0, |oldest| oldest.to);
+    if write_version < oldest {
+        return Err(StoreError::TooOld { found: write_version, oldest });
+    }
+    Ok(Some(Description { write_version, identity: StoreIdentity { store_id, secret } }))
 }

@@ -85,10 +85,10 @@ fn every_version_opens_is_brought_up_to_date_and_gives_its_natives() {
     }
 }
 
-/// What ledgers of the store of version 3 say, for ever: what was trimmed, what was forgotten, and the rest.
+/// What ledgers of the store of version 6 say, for ever: what was trimmed, what was forgotten, and the rest.
 #[test]
-fn the_events_of_version_3_are_read() {
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v3");
+fn the_events_of_version_6_are_read() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v6");
     let home = TempDir::new().expect("a directory");
     let dir = home.path().join("store");
     copy(&fixture, &dir);

@@ -5,10 +5,11 @@
 //! there as a whole or not at all.
 
 use std::collections::BTreeMap;
+use stemmata_model::to_u64;
 
+use super::Op;
 use super::image::Image;
 use super::tree::{Item, Name, Node, ROOT, put};
-use super::{Op, length_of};
 use crate::rng::Rng;
 
 /// Bytes that a disk writes whole or not at all.
@@ -275,7 +276,7 @@ fn apply(bytes: &mut Vec<u8>, change: &Change) {
 /// Only the length: what is new are zeros.
 fn grow(bytes: &mut Vec<u8>, change: &Change) {
     let length = match change {
-        Change::Write { offset, bytes: written } => offset + length_of(written),
+        Change::Write { offset, bytes: written } => offset + to_u64(written.len()),
         Change::Length(length) => *length,
     };
     let length = usize::try_from(length).expect("a simulated file fits into memory");

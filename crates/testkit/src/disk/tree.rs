@@ -1,8 +1,9 @@
 //! What is on a disk at one moment: folders, files and their bytes.
 
 use std::collections::BTreeMap;
+use stemmata_model::to_u64;
 
-use super::{DiskError, length_of};
+use super::DiskError;
 
 /// Names a file or folder for as long as the disk lives; never used again.
 pub type Node = u64;
@@ -81,7 +82,7 @@ impl Tree {
 
     pub(super) fn length(&self, node: Node) -> Result<u64, DiskError> {
         match self.items.get(&node) {
-            Some(Item::File(bytes)) => Ok(length_of(bytes)),
+            Some(Item::File(bytes)) => Ok(to_u64(bytes.len())),
             Some(Item::Folder(_)) => Err(DiskError::WrongKind),
             None => Err(DiskError::Missing),
         }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use stemmata_model::{Event, Timestamp};
+use stemmata_model::{Event, Timestamp, to_u64};
 use stemmata_store::conformance::ledger::builders::said;
 use stemmata_store::{
     Durability, EventLog, FileLog, FileLogOptions, Finding, IntegrityMode, StoreError, StoreErrorKind,
@@ -211,7 +211,7 @@ fn looked(home: &Path, allowed: &[Vec<Event>]) -> Result<Option<String>, StoreEr
     }
     let appended = log.append(append(vec![said("s", "t", "on")], Durability::Batch))?;
     let (now, later) = (all(&log)?, all(&reopened(home)?)?);
-    let next = u64::try_from(events.len()).expect("a length fits 64 bits") + 1;
+    let next = to_u64(events.len()) + 1;
     let goes_on = appended.first.get() == next && now.get(..events.len()) == Some(&events) && now == later;
     Ok((!goes_on).then(|| format!("it goes on with event {} of {}", appended.first, now.len())))
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use stemmata_model::{Event, Payload};
+use stemmata_model::{Event, Payload, to_u64};
 use stemmata_store::conformance::ledger::builders::said;
 use stemmata_store::{Durability, EventLog, FileLog, FileLogOptions, Finding, StoreError};
 use tempfile::TempDir;
@@ -133,7 +133,7 @@ pub fn kill(
             let place = format!("kill {}", tried.faults);
             look_at(home.path(), &told, is_whole, &place, &mut tried);
         }
-        tried.operations += u64::try_from(told.len()).expect("a length fits 64 bits");
+        tried.operations += to_u64(told.len());
     }
     Ok(tried)
 }

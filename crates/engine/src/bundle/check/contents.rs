@@ -1,9 +1,9 @@
 //! The contents of a bundle: their hashes are computed, and what they are made of is looked up.
 
-use stemmata_model::ArtifactId;
+use stemmata_model::{ArtifactId, to_u64};
 use stemmata_store::{Store, StoreError};
 
-use super::{Checker, ContentRow, Fault, at, length_of};
+use super::{Checker, ContentRow, Fault, at};
 use crate::bundle::bytes::{Malformed, Take};
 use crate::bundle::rows::{ComposedRow, ContentRef, PartRow, take_composed, take_lengths, take_named};
 use crate::bundle::source::Literal;
@@ -13,8 +13,8 @@ impl Checker<'_> {
         let mut take = Take::new(body);
         let lengths = take_lengths(&mut take)?;
         let bytes = take.rest();
-        self.unfold(length_of(bytes))?;
-        self.found.summary.content_bytes += length_of(bytes);
+        self.unfold(to_u64(bytes.len()))?;
+        self.found.summary.content_bytes += to_u64(bytes.len());
         let (block, mut offset) = (self.blocks.count(), 0_u32);
         let mut rest = take;
         for length in lengths {

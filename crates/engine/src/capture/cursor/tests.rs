@@ -8,9 +8,6 @@ use super::*;
 use crate::capture::captured::UnreadRecords;
 use crate::capture::ingest::ChainTotals;
 
-/// Written by the version before: a reader for it stays.
-const VERSION_ONE: &str = r#"{"v":1,"format":"claude-code-v1","rules":"1111111111111111111111111111111122222222222222222222222222222222","granularity":"every:3","closed_bytes":70,"closed_line":8,"tip":"ctx-00000000000000000000000000","splitter":"7b7d","seen_bytes":90,"provisional":[["ctx-00000000000000000000000000",20]],"device":1,"inode":2,"length":90,"modified_s":-2,"modified_ns":5,"head":"3333333333333333444444444444444455555555555555556666666666666666","tail":"7777777777777777888888888888888899999999999999990000000000000000","redacted_bytes":3,"commits":4,"messages":5,"entries":6,"bytes":70,"seen_entries":7,"seen_redacted_bytes":8}"#;
-
 fn session(title: &str) -> Session {
     Session {
         key: SessionKey { machine: MachineId::new("m").expect("a name"), path: "/p".to_owned() },
@@ -113,23 +110,6 @@ fn what_is_not_understood_is_kept_and_costs_no_other_cursor_a_byte() {
     let back = Cursor::decode(&stored).and_then(|back| back.unpacked(Some(&session)));
     assert_eq!(back, Some(cursor));
     (0..stored.len()).for_each(|cut| drop(Cursor::decode(&stored[..cut])));
-}
-
-#[test]
-fn a_cursor_of_version_one_is_read() {
-    let read = Cursor::decode(VERSION_ONE.as_bytes()).expect("a cursor");
-    let none = CommitId::from_bytes([0; 16]);
-    assert_eq!(read.rules, RulesMark([0x11; 16]));
-    assert_eq!((read.granularity, read.closed_bytes, read.closed_line), (Granularity::Every(3), 70, 8));
-    assert_eq!((read.tip, &read.provisional), (Some(none), &vec![Provisional { commit: none, bytes: 20 }]));
-    assert_eq!(read.stamp, FileStamp { device: 1, inode: 2, length: 90, modified_ns: -1_999_999_995 });
-    assert_eq!((read.head, read.tail), ([0x33; 8], [0x77; 8]));
-    assert_eq!(read.totals, ChainTotals { commits: 4, messages: 5, entries: 6, bytes: 70 });
-    assert_eq!((read.redacted_bytes, read.seen_entries, read.seen_redacted_bytes), (3, 7, 8));
-    assert_eq!(read.splitter.whole(), b"{}");
-    let session = session("a title");
-    let again = Cursor::decode(&read.encode(&session)).and_then(|again| again.unpacked(Some(&session)));
-    assert_eq!(again, Some(read));
 }
 
 #[test]

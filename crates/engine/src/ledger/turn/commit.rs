@@ -5,7 +5,7 @@
 use stemmata_model::{
     ArtifactId, Closure, Commit, CommitId, CommitType, Entry, Event, EventSeq, FormatId, Granularity, Json,
     NewEvent, NewPayload, Note, NoteCode, Payload, Timestamp, Tokens, Topic, Trigger, artifact_id,
-    group_tools, topics,
+    group_tools, to_u64, topics,
 };
 use stemmata_store::{
     Append, Appended, ContentPart, Coverage, EventQuery, Ledger, LedgerChange, NewContent, PAGE_ROWS_MAX,
@@ -114,7 +114,7 @@ impl Engine {
             reasons.extend(reasons_in(&event.topic, new_data(event)).into_iter().map(|reason| (seq, reason)));
         }
         let count = append.as_ref().map_or(0, |append| append.events.len());
-        let mut through = last + u64::try_from(count).expect("a length fits 64 bits");
+        let mut through = last + to_u64(count);
         let (closure, waiting) = closing(&lines, turn.granularity, boundary)?;
         if let Some(first) = lines.get(waiting) {
             through = first.seq - 1;
@@ -399,11 +399,8 @@ fn held(lines: &[Line], append: Option<Write>, are_stored: bool) -> Held {
         contents.extend(lines.iter().map(|line| Write::Content(NewContent::literal(line.bytes.clone()))));
     }
     if lines.len() > 1 {
-        let slice = |line: &Line| ContentPart::Slice {
-            of: line.id,
-            offset: 0,
-            length: u64::try_from(line.bytes.len()).expect("a length fits 64 bits"),
-        };
+        let slice =
+            |line: &Line| ContentPart::Slice { of: line.id, offset: 0, length: to_u64(line.bytes.len()) };
         contents.push(Write::Content(NewContent::composed(artifact, lines.iter().map(slice).collect())));
     }
     Held { artifact, native: None, contents, bytes, ahead: None }

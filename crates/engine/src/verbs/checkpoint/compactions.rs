@@ -1,7 +1,7 @@
 //! `checkpoint` of a list in which an API compacted: what stands before the compaction, the compaction and what follows it are
 //! commits of their own, in one act.
 
-use stemmata_model::{Closure, Commit, CommitType, NativeSpan, RulesHash, Trigger, artifact_id};
+use stemmata_model::{Closure, Commit, CommitType, NativeSpan, RulesHash, Trigger, artifact_id, to_u64};
 use stemmata_redact::Scrubber;
 use stemmata_runtimes::adapter::Adapter;
 use stemmata_runtimes::registry;
@@ -93,7 +93,7 @@ impl Engine {
         let core = self.core_of(request, (artifact, None), above.as_ref());
         let (id, counts) = (core.id(), counted(request, &part.bytes, &mut Vec::new()));
         let (rules, closure) = (RulesHash(scrubber.rules_hash()), Closure::Closed);
-        let native_bytes = u64::try_from(part.bytes.len()).expect("a length fits 64 bits");
+        let native_bytes = to_u64(part.bytes.len());
         let session = self.grown(session, (id, counts.messages, native_bytes), above.as_ref())?;
         writes.extend(contents(artifact, &part.bytes));
         writes.push(Write::Commit(NewCommit { core: core.clone(), rules, closure, counts }));

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use stemmata_model::to_u64;
 
 use stemmata_runtimes::adapter::{Adapter, Base, Validator};
 use stemmata_runtimes::clients::{Forks, HistoryBase, of_format};
@@ -101,7 +102,7 @@ impl Part {
         let mut lines = opened.lines(0, 1)?;
         let (mut at, mut last) = (0, None);
         while let Some(line) = lines.next()? {
-            let next = at + u64::try_from(line.bytes.len()).expect("a length fits 64 bits");
+            let next = at + to_u64(line.bytes.len());
             if next > *end_offset {
                 break;
             }

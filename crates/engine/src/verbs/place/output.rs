@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use stemmata_model::Note;
+use stemmata_model::{Note, to_u64};
 use stemmata_runtimes::adapter::{Adapter, PlaceRequest, Placing, Shape};
 
 use super::mark::Mark;
@@ -106,9 +106,9 @@ impl Output {
             self.out.extend(rest);
         }
         let added = self.out.get(self.counted..).unwrap_or_default();
-        self.written += u64::try_from(added.len()).expect("a length fits 64 bits");
+        self.written += to_u64(added.len());
         let newlines = memchr::memchr_iter(b'\n', added).count();
-        self.newlines += u64::try_from(newlines).expect("a count fits 64 bits");
+        self.newlines += to_u64(newlines);
         self.is_inside = added.last().map_or(self.is_inside, |last| *last != b'\n');
         self.counted = self.out.len();
         if self.counted >= OUTPUT_BYTES { self.flush() } else { Ok(()) }

@@ -4,11 +4,11 @@
 
 use std::path::Path;
 
-use stemmata_model::{Event, EventSeq, Json, LedgerId, Payload, SessionId};
+use stemmata_model::{Event, EventSeq, Json, LedgerId, Payload, SessionId, to_u64};
 use stemmata_redact::{Finding, Scrubber};
 use stemmata_store::{CURSOR_STATES, EventQuery, Ledger, StoreError};
 
-use super::{FoundIn, Holder, ScanPlace, Scanned, SecretFound, Telling, UnreadLedger, fingerprint, length};
+use super::{FoundIn, Holder, ScanPlace, Scanned, SecretFound, Telling, UnreadLedger, fingerprint};
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
@@ -174,7 +174,7 @@ impl Looker<'_> {
         let holder = Holder::Event { ledger: ledger.clone(), seq: event.seq, session: event.session.clone() };
         let mut goes_on = true;
         let mut look = |bytes: &[u8], field: &'static str, findings: Vec<Finding>| {
-            scanned.bytes += length(bytes.len());
+            scanned.bytes += to_u64(bytes.len());
             for finding in findings {
                 scanned.found += 1;
                 goes_on &= found(self.told(&holder, FoundIn::Event(field), bytes, &finding));
@@ -231,7 +231,7 @@ impl Looker<'_> {
             place,
             entry: None,
             kind: finding.kind.to_string(),
-            bytes: length(finding.len),
+            bytes: to_u64(finding.len),
             fingerprint: fingerprint(&self.key, secret.unwrap_or_default()),
         }
     }

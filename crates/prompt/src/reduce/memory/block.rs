@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use stemmata_model::Json;
+use stemmata_model::{Json, to_u64};
 
 use super::bounds::Bounds;
 use super::project::PROJECT_TURNS_MAX;
@@ -33,7 +33,7 @@ impl Block {
     pub fn save(&self) -> Json {
         let ProjectMemory { sessions, tools, window, items } = self.memory.clone();
         let silent = self.silent.clone();
-        let sessions = u64::try_from(sessions).expect("a count fits 64 bits");
+        let sessions = to_u64(sessions);
         let state = BlockState { sessions, tools, window, items, silent };
         Json::of(&serde_json::to_value(state).expect("a state has only text keys"))
     }

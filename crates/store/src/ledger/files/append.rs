@@ -17,7 +17,7 @@ use super::scan::Place;
 use super::{FileLog, names};
 use crate::error::StoreError;
 use crate::ledger::checks::{check_epoch, check_key};
-use crate::ledger::logs::event;
+use crate::ledger::payload::event;
 use crate::ledger::{Append, Appended, Durability, EventKey, Keyed, next_time, numbered};
 
 /// Bytes of events in one write after which no more appends join it.

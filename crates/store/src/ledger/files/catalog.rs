@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
 
-use stemmata_model::{Event, EventSeq, Gone, Payload, Timestamp, Topic, topics};
+use stemmata_model::{Event, EventSeq, Gone, Payload, Timestamp, Topic, to_u64, topics};
 
 use super::line::{Link, Record};
 use super::scan::{Place, Start};
-use crate::ledger::logs::{gone, is_output, is_there};
+use crate::ledger::payload::{gone, is_output, is_there};
 use crate::ledger::{
     EventKey, EventQuery, Keyed, OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Order, Receipt, chained,
 };
@@ -74,7 +74,7 @@ impl Catalog {
 
     /// Returns the last number, or that before the first.
     pub(super) fn last(&self) -> u64 {
-        self.base + u64::try_from(self.places.len()).expect("a length fits 64 bits")
+        self.base + to_u64(self.places.len())
     }
 
     /// Returns where the next line comes.
@@ -84,7 +84,7 @@ impl Catalog {
 
     /// Returns where a scan goes on.
     pub(super) fn start(&self) -> Start {
-        let lines = u64::try_from(self.places.len()).expect("a length fits 64 bits");
+        let lines = to_u64(self.places.len());
         Start { byte: self.end(), lines, last: self.last(), link: self.link }
     }
 
@@ -186,7 +186,7 @@ impl Catalog {
     /// Says whether what the file keeps without need is worth writing it anew: as much as may be kept, and half of the
     /// file, so that over its life each byte is written a few times only.
     pub(super) fn is_wasteful(&self) -> bool {
-        let events = u64::try_from(self.hidden.len()).expect("a length fits 64 bits");
+        let events = to_u64(self.hidden.len());
         let is_much = events > OUTPUT_EVENTS_MAX || self.hidden_bytes > OUTPUT_BYTES_MAX;
         is_much && self.hidden_lines >= self.end().div_ceil(2)
     }

@@ -5,7 +5,7 @@
 use std::io;
 use std::path::Path;
 
-use stemmata_model::LedgerId;
+use stemmata_model::{LedgerId, to_u64};
 
 use super::catalog::Catalog;
 use super::line::{IntegrityMode, Record, decode, root_link};
@@ -34,7 +34,7 @@ pub fn check_ledger_bytes(bytes: &[u8]) -> Result<(), String> {
         if let Some(wrong) = wrong {
             return Err(wrong);
         }
-        let length = u64::try_from(bytes.len()).expect("a length fits 64 bits");
+        let length = to_u64(bytes.len());
         let end = catalog.end();
         let fits = match &rest {
             None => end == length,
@@ -81,7 +81,7 @@ struct Bytes<'a>(&'a [u8]);
 
 impl OpenFile for Bytes<'_> {
     fn length(&self) -> io::Result<u64> {
-        Ok(u64::try_from(self.0.len()).expect("a length fits 64 bits"))
+        Ok(to_u64(self.0.len()))
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {

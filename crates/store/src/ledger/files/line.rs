@@ -7,12 +7,12 @@ use std::fmt::Write as _;
 use serde_json::value::RawValue;
 use stemmata_model::{
     ArtifactId, CanonicalEncoder, Event, EventSeq, Gone, Json, LedgerId, Party, Payload, SessionId,
-    Timestamp, Topic, artifact_id,
+    Timestamp, Topic, artifact_id, to_u64,
 };
 
 use super::seal;
 use super::v2::{GoneV2, KeyV2, LineV2, OtherLine, PayloadV2, ReceiptV2};
-use crate::ledger::logs::gone;
+use crate::ledger::payload::gone;
 use crate::ledger::{BATCH_EVENTS_MAX, EVENT_BYTES_MAX, EventKey, Keyed, NewKey, Receipt};
 
 /// Bytes of a line at most: every byte of an event may need six, and names, hashes and keys come on top.
@@ -90,7 +90,7 @@ impl Record {
         let left = gone(&event.payload, false);
         let metadata = event.metadata.as_ref().map(|json| artifact_id(json.as_str().as_bytes()));
         let metadata = metadata.or(self.metadata_hash);
-        let size = u64::try_from(self.batch.size).expect("a length fits 64 bits");
+        let size = to_u64(self.batch.size);
         let bytes = CanonicalEncoder::new(1)
             .bytes(before)
             .number(event.seq.get())

@@ -8,6 +8,7 @@ mod catalog;
 mod desk;
 mod finding;
 mod folder;
+#[cfg(any(test, feature = "conformance"))]
 mod foreign;
 mod index;
 mod line;
@@ -24,6 +25,7 @@ mod survey;
 mod v2;
 
 pub use finding::Finding;
+#[cfg(any(test, feature = "conformance"))]
 pub use foreign::check_ledger_bytes;
 pub use line::IntegrityMode;
 pub use repair::Repaired;

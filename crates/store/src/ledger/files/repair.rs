@@ -6,7 +6,7 @@
 use std::io;
 
 use stemmata_model::{
-    Event, EventSeq, Gone, Json, LedgerId, Party, Payload, SessionId, Timestamp, artifact_id, topics,
+    Event, EventSeq, Gone, Json, LedgerId, Party, Payload, SessionId, Timestamp, artifact_id, to_u64, topics,
 };
 
 use super::FileLog;
@@ -76,7 +76,7 @@ impl FileLog {
         drop(alone);
         let lost = survey.kept.iter().filter(|kept| matches!(kept, Kept::Lost { .. }));
         Ok(Repaired {
-            quarantined: u64::try_from(survey.quarantined.len()).expect("a length fits 64 bits"),
+            quarantined: to_u64(survey.quarantined.len()),
             lost: lost.filter_map(|kept| EventSeq::new(kept.seq())).collect(),
             findings: survey.findings,
         })

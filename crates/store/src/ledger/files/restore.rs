@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use stemmata_model::{LedgerId, SessionId, Timestamp, topics};
+use stemmata_model::{LedgerId, SessionId, Timestamp, to_u64, topics};
 
 use super::desk::{Desk, Loaded};
 use super::finding::Finding;
@@ -154,7 +154,7 @@ impl Restoring<'_> {
         let states = self.states(catalog.last())?;
         self.index(&loaded)?;
         let replay_from = if states.is_empty() { meta.base } else { last_event(&states).max(meta.base) };
-        let events = u64::try_from(catalog.len()).expect("a length fits 64 bits");
+        let events = to_u64(catalog.len());
         let link = (loaded.mode == IntegrityMode::Chain).then(|| hex(&catalog.link));
         let ledger = meta.ledger(catalog.last(), catalog.last_at);
         let states = states.into_values().collect();

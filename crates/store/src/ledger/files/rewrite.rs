@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use stemmata_model::{Event, EventSeq, Json, Payload, SessionId, Topic, artifact_id};
+use stemmata_model::{Event, EventSeq, Json, Payload, SessionId, Topic, artifact_id, to_u64};
 
 use super::FileLog;
 use super::desk::{Alone, Desk, Loaded};
@@ -16,7 +16,7 @@ use super::snapshot;
 use super::states::Epoch;
 use crate::error::StoreError;
 use crate::files::write_whole;
-use crate::ledger::logs::{gone, is_there};
+use crate::ledger::payload::{gone, is_there};
 use crate::ledger::{CURSOR_STATES, DerivedEvents, EventQuery, Order, Places};
 
 /// Lines that change, by their places.
@@ -60,7 +60,7 @@ impl FileLog {
                 changes.insert(at, record);
             }
         }
-        let trimmed = u64::try_from(changes.len()).expect("a length fits 64 bits");
+        let trimmed = to_u64(changes.len());
         if trimmed > 0 {
             self.rewrite(&alone, changes)?;
         }
@@ -92,7 +92,7 @@ impl FileLog {
             let Some(loaded) = &view.loaded else { return Ok(0) };
             forgotten(loaded, desk, is_meant)?
         };
-        let count = u64::try_from(changes.len()).expect("a length fits 64 bits");
+        let count = to_u64(changes.len());
         if count == 0 {
             // A repair may have taken events of the session out of the ledger, and states may have been made of them.
             desk.folder.sweep()?;

@@ -3,6 +3,7 @@
 //! Only reads. What is done about it is decided by who scans.
 
 use std::io;
+use stemmata_model::to_u64;
 
 use super::line::{Batch, IntegrityMode, LINE_BYTES_MAX, Link, Record, decode};
 use crate::files::OpenFile;
@@ -107,7 +108,7 @@ pub(super) fn scan(
         }
     };
     let torn = |line, events: usize| {
-        let events = u64::try_from(events).expect("a length fits 64 bits");
+        let events = to_u64(events);
         Torn { line, byte: whole, bytes: lines.length - whole, events }
     };
     match stopped {
@@ -115,7 +116,7 @@ pub(super) fn scan(
         None => Ok(Some(Rest::Torn(torn(number + 1, scan.open.len())))),
         Some((fault, byte, looks_torn)) => {
             let torn = torn(number, scan.open.len());
-            let open = u64::try_from(scan.open.len()).expect("a length fits 64 bits");
+            let open = to_u64(scan.open.len());
             let damaged = Damaged { line: number, byte, expected: scan.last + 1, fault };
             // What a later line proves durable was whole once, however it looks.
             let is_torn = looks_torn && !is_proven(&mut lines, scan.last - open, mode)?;
@@ -234,16 +235,16 @@ impl<'a> Lines<'a> {
         let end = newline.unwrap_or(self.buffer.len());
         self.used = newline.map_or(end, |at| at + 1);
         let bytes = self.buffer.get(begin..end).unwrap_or_default();
-        Ok(Some(Line { byte: self.from + length_of(begin), bytes, is_ended: newline.is_some() }))
+        Ok(Some(Line { byte: self.from + to_u64(begin), bytes, is_ended: newline.is_some() }))
     }
 
     /// Lets go of what was handed out, and reads on; false at the end.
     fn fill(&mut self) -> io::Result<bool> {
         self.buffer.drain(..self.used);
-        self.from += length_of(self.used);
+        self.from += to_u64(self.used);
         self.used = 0;
         let old = self.buffer.len();
-        let at = self.from + length_of(old);
+        let at = self.from + to_u64(old);
         let more = usize::try_from(self.length - at).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
         if more == 0 {
             return Ok(false);
@@ -252,8 +253,4 @@ impl<'a> Lines<'a> {
         self.file.read_at(at, self.buffer.get_mut(old..).unwrap_or_default())?;
         Ok(true)
     }
-}
-
-fn length_of(bytes: usize) -> u64 {
-    u64::try_from(bytes).expect("a length fits 64 bits")
 }

@@ -2,7 +2,7 @@
 //!
 //! How they are written is `snapshot`'s.
 
-use stemmata_model::LedgerId;
+use stemmata_model::{LedgerId, to_u64};
 
 use super::FileLog;
 use super::desk::Desk;
@@ -67,7 +67,7 @@ impl FileLog {
             return Ok(true);
         }
         let text = snapshot::encode(&states);
-        let bytes = u64::try_from(text.len()).expect("a length fits 64 bits");
+        let bytes = to_u64(text.len());
         if bytes > SNAPSHOT_BYTES_MAX {
             let (value, bound) = (bytes, SNAPSHOT_BYTES_MAX);
             return Err(StoreError::Bound { what: "bytes of all saved states of a ledger", value, bound });

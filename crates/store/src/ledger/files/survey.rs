@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use stemmata_model::{ArtifactId, Timestamp, artifact_id};
+use stemmata_model::{ArtifactId, Timestamp, artifact_id, to_u64};
 
 use super::desk::{Desk, Loaded};
 use super::finding::Finding;
@@ -149,7 +149,7 @@ impl Surveyor<'_> {
                         let (batch, at) = (record.batch, record.event.at);
                         let before = line.bytes.len() - line.bytes.trim_ascii_start().len();
                         let (byte, length) = if is_edited {
-                            (byte + u64::try_from(before).expect("a length fits 64 bits"), own.len())
+                            (byte + to_u64(before), own.len())
                         } else {
                             (byte, line.bytes.len())
                         };
@@ -224,7 +224,7 @@ impl Surveyor<'_> {
         let Some((last, batch)) = self.found.last_key_value().map(|(seq, found)| (*seq, found.batch)) else {
             return;
         };
-        let size = u64::try_from(batch.size).expect("a length fits 64 bits");
+        let size = to_u64(batch.size);
         let is_whole = batch.first.checked_add(size).is_none_or(|next| next <= last.saturating_add(1));
         let is_proven =
             self.proven >= batch.first || self.found.values().any(|found| found.batch.durable >= batch.first);
@@ -240,7 +240,7 @@ impl Surveyor<'_> {
         let half = self.found.split_off(&batch.first);
         let Some(first) = half.values().next() else { return };
         let (line, byte) = (first.line, first.byte);
-        let events = u64::try_from(half.len()).expect("a length fits 64 bits");
+        let events = to_u64(half.len());
         let bytes = half.values().map(|found| u64::try_from(found.length + 1).expect("short")).sum();
         let torn = Torn { line: line.saturating_add(events), byte, bytes, events };
         self.findings.push((line, Finding::of_torn(&self.path, &torn)));
@@ -308,5 +308,5 @@ impl Surveyor<'_> {
 }
 
 fn was(line: u64, bytes: &[u8]) -> Was {
-    Was { line, hash: artifact_id(bytes), bytes: u64::try_from(bytes.len()).expect("a length fits 64 bits") }
+    Was { line, hash: artifact_id(bytes), bytes: to_u64(bytes.len()) }
 }

@@ -3,6 +3,7 @@
 //! Their contents are `contents`'s.
 
 use rusqlite::{Connection, OptionalExtension, params};
+use stemmata_model::to_u64;
 
 use super::plan::Row;
 use crate::error::StoreError;
@@ -121,7 +122,7 @@ pub(in crate::sqlite) fn remove_sessions(
             place.remove(connection, of).during(REMOVING)?;
         }
     }
-    Ok(u64::try_from(removed).expect("a count fits 64 bits"))
+    Ok(to_u64(removed))
 }
 
 /// Removes what sessions that stay have kept of what goes: their titles and cursors. Says whether there was any.

@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension, params};
-use stemmata_model::{ArtifactId, artifact_id};
+use stemmata_model::{ArtifactId, artifact_id, to_u64};
 
 use super::plan::{Row, take};
 use crate::error::StoreError;
@@ -323,7 +323,7 @@ impl CopyOut<'_> {
                 )
                 .during(SWEEPING)?;
         }
-        Ok(u64::try_from(self.copied.len()).expect("a count fits 64 bits"))
+        Ok(to_u64(self.copied.len()))
     }
 
     /// Returns the composed contents that stay and that have ranges of rows that go.

@@ -4,7 +4,7 @@
 
 use rusqlite::types::ToSql;
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use stemmata_model::{ArtifactId, Gone, LedgerId, Timestamp, artifact_id};
+use stemmata_model::{ArtifactId, Gone, LedgerId, Timestamp, artifact_id, to_u64};
 
 use crate::error::StoreError;
 use crate::ledger::{OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Receipt, chained};
@@ -291,7 +291,7 @@ impl EventRow<String> {
             let mut bytes = self.text.clone().unwrap_or_default().into_bytes();
             bytes.push(0);
             bytes.extend_from_slice(self.data.as_deref().unwrap_or_default().as_bytes());
-            let length = u64::try_from(bytes.len()).expect("a length fits 64 bits");
+            let length = to_u64(bytes.len());
             return Ok((artifact_id(&bytes), length));
         }
         if self.kind != LINE {

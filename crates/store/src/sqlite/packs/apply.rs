@@ -3,7 +3,7 @@
 //! A crash between them leaves contents in the inbox that are in the file too; nothing is lost.
 
 use rusqlite::{Connection, params, params_from_iter};
-use stemmata_model::Timestamp;
+use stemmata_model::{Timestamp, to_u64};
 
 use super::encode::{NewBlock, NewPack};
 use crate::error::StoreError;
@@ -73,7 +73,7 @@ impl Applied {
             self.based_blocks += u64::from(!block.laid.bases.is_empty());
             for member in block.members.iter().filter(|member| member.from.is_none()) {
                 self.contents += 1;
-                self.content_bytes += u64::try_from(member.length).expect("a length fits 64 bits");
+                self.content_bytes += to_u64(member.length);
             }
         }
     }

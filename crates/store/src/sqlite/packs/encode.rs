@@ -6,7 +6,7 @@ use std::io;
 use std::num::NonZero;
 use std::thread;
 
-use stemmata_model::ArtifactId;
+use stemmata_model::{ArtifactId, to_u64};
 
 use super::Packs;
 use super::leaning::{Leaning, Original};
@@ -179,7 +179,7 @@ impl<'a> Encoder<'a> {
     }
 
     fn write(&mut self, raw: &mut Raw, coded: &Coded) -> Result<(), StoreError> {
-        let count = |length: usize| u64::try_from(length).expect("a length fits 64 bits");
+        let count = |length: usize| to_u64(length);
         let leaning = std::mem::take(&mut raw.leaning);
         let leaning = if coded.leans { leaning } else { Leaning::default() };
         let entry = BlockEntry {

@@ -3,6 +3,7 @@
 //! What its blocks hold is verified content by content.
 
 use std::sync::Arc;
+use stemmata_model::to_u64;
 
 use super::Packs;
 use super::blocks::BlockRow;
@@ -79,7 +80,7 @@ fn hash_of(file: &Arc<dyn OpenFile>, length: u64) -> Result<PackName, String> {
         file.read_at(offset, into)
             .map_err(|error| format!("it cannot be read at byte {offset} ({error})"))?;
         hasher.update(into);
-        offset += u64::try_from(wanted).expect("a length fits 64 bits");
+        offset += to_u64(wanted);
     }
     Ok(PackName(*hasher.finalize().as_bytes()))
 }

@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use rusqlite::{OptionalExtension, params};
-use stemmata_model::{ArtifactId, ArtifactPrefix};
+use stemmata_model::{ArtifactId, ArtifactPrefix, to_u64};
 
 use super::Reader;
 use super::commits::sql_limit;
@@ -73,7 +73,7 @@ pub(super) fn read_composed(
     let mut length = 0_u64;
     read_pieces(literals, id, pieces, &mut |bytes| {
         hasher.update(bytes);
-        length += u64::try_from(bytes.len()).expect("a length fits 64 bits");
+        length += to_u64(bytes.len());
         sink(bytes)
     })?;
     let damaged = |reason: String| StoreError::Corrupt { artifact: id, reason };
@@ -124,7 +124,7 @@ fn read_one(
     match literals.load(Key::Hash(&id)).map_err(|failure| failure.of(id))? {
         Kept::Literal(_) => {
             let bytes = literals.bytes();
-            hold(&range, u64::try_from(bytes.len()).expect("a length fits 64 bits"))?;
+            hold(&range, to_u64(bytes.len()))?;
             let range = range.map_or(0..bytes.len(), |range| index(range.start)..index(range.end));
             match bytes.get(range) {
                 Some(bytes) if !bytes.is_empty() => sink(bytes).map_err(StoreError::Sink),

@@ -1,7 +1,7 @@
 //! Mending one content: its bytes from a sound copy, or from a sound content that they are a part of.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use stemmata_model::{ArtifactId, artifact_id};
+use stemmata_model::{ArtifactId, artifact_id, to_u64};
 
 use crate::error::StoreError;
 use crate::maintain::repair::{RepairSource, Repaired};
@@ -192,7 +192,7 @@ fn put_list(
     let mut failed = None;
     source.store.read_content(id, None, &mut |piece| {
         hasher.update(piece);
-        length += u64::try_from(piece.len()).expect("a length fits 64 bits");
+        length += to_u64(piece.len());
         for chunk in piece.chunks(PART_BYTES_MAX) {
             if part.len() + chunk.len() > PART_BYTES_MAX {
                 keep_part(connection, &mut list, &mut part, &mut failed)?;
@@ -242,7 +242,7 @@ fn keep_part(
 
 fn literal_row(connection: &Connection, bytes: Vec<u8>) -> Result<Piece, StoreError> {
     let id = artifact_id(&bytes);
-    let length = u64::try_from(bytes.len()).expect("a length fits 64 bits");
+    let length = to_u64(bytes.len());
     if let Some(known) = victim(connection, id)?.filter(|known| !known.is_list) {
         return Ok(Piece { row: known.row, offset: 0, length });
     }

@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use rusqlite::{Connection, OptionalExtension, params};
-use stemmata_model::ArtifactId;
+use stemmata_model::{ArtifactId, to_u64};
 
 use super::Transaction;
 use crate::bounds::check_range;
@@ -125,7 +125,7 @@ impl Transaction<'_> {
         pack_again(self.connection, known.row)?;
         self.memory.contents.put(literal.hash, filled);
         self.outcome.new_bytes += literal.length;
-        self.outcome.stored_bytes += u64::try_from(literal.stored.len()).expect("a length fits 64 bits");
+        self.outcome.stored_bytes += to_u64(literal.stored.len());
         Ok(filled)
     }
 
@@ -214,7 +214,7 @@ impl Transaction<'_> {
         self.memory.contents.put(literal.hash, known);
         self.outcome.new_contents += 1;
         self.outcome.new_bytes += literal.length;
-        self.outcome.stored_bytes += u64::try_from(literal.stored.len()).expect("a length fits 64 bits");
+        self.outcome.stored_bytes += to_u64(literal.stored.len());
         Ok(known)
     }
 

@@ -3,6 +3,7 @@
 //! The database is not touched.
 
 use std::collections::{BTreeMap, BTreeSet};
+use stemmata_model::to_u64;
 
 use super::survey::{Live, Survey, survey};
 use super::{MovedBlock, MovedPack, Policy, Rewrite};
@@ -125,7 +126,7 @@ impl Writer<'_> {
     }
 
     fn write(&mut self, live: &Live, coded: Coded) -> Result<(), StoreError> {
-        let count = |length: usize| u64::try_from(length).expect("a length fits 64 bits");
+        let count = |length: usize| to_u64(length);
         let depth = coded.bases.iter().map(|base| self.depth_of(*base, live) + 1).max().unwrap_or(0);
         let length = if live.changed { coded.raw.len() } else { live.block.length };
         let entry = BlockEntry {

@@ -9,8 +9,8 @@ use stemmata_model::{
 
 use super::CaseVerdict;
 use super::context::{list, text};
-use crate::reduce::Reducer;
-use crate::reduce::snapshot::StateSnapshotter;
+use stemmata_prompt::reduce::Reducer;
+use stemmata_prompt::reduce::snapshot::StateSnapshotter;
 
 /// Runs the groups of snapshots: they are steps of one history, so each is judged after those before it.
 pub(super) fn snapshot_cases(

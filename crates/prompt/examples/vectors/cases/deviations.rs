@@ -7,7 +7,7 @@ pub(super) fn reason(name: &str) -> Option<&'static str> {
 }
 
 /// Of seed 000: name of the case, and the reason. A case that is listed and holds fails too, so that the table stays true.
-pub const DEVIATIONS: &[(&str, &str)] = &[
+pub(crate) const DEVIATIONS: &[(&str, &str)] = &[
     ("sourceSelection/amount0_latest_returns_all_bug", NONE),
     ("sourceSelection/amount0_oldest", NONE),
     ("estimateTokensFromChars/-1", A_COUNT),
@@ -22,7 +22,7 @@ const NONE: &str = "an amount of 0 is none, with every strategy and in either fo
 const A_COUNT: &str = "characters are counted in a type that is never negative and always a number";
 
 /// Of seed 002, whose fragments were run as they are written.
-pub const DEVIATIONS_002: &[(&str, &str)] = &[
+pub(crate) const DEVIATIONS_002: &[(&str, &str)] = &[
     (
         "select/2",
         "an item that does not fit is passed over and the next one is tried; the source stops there",
@@ -36,7 +36,7 @@ pub const DEVIATIONS_002: &[(&str, &str)] = &[
 ];
 
 /// Of seed 003's implementation.
-pub const DEVIATIONS_003: &[(&str, &str)] = &[
+pub(crate) const DEVIATIONS_003: &[(&str, &str)] = &[
     ("aliasing_after_call_original_slice_mutated", "a plan changes nothing of the list that it is made of"),
     (
         "estimateMessageTokens/utf8_bytes_not_runes",

@@ -11,17 +11,19 @@ mod moderator;
 mod outputs;
 mod packs;
 mod snapshots;
+mod source;
 mod sources;
 #[cfg(test)]
 mod tests;
 mod zagent;
 
-pub use compaction::run_compaction;
-pub use context::run_context;
-pub use deviations::{DEVIATIONS, DEVIATIONS_002, DEVIATIONS_003};
-pub use moderator::run_moderator;
-pub use outputs::run_outputs;
-pub use zagent::{SourceTurn, relevant_by_the_source, run_zagent};
+use compaction::run_compaction;
+use context::run_context;
+#[cfg(test)]
+use deviations::{DEVIATIONS, DEVIATIONS_002, DEVIATIONS_003};
+use moderator::run_moderator;
+use outputs::run_outputs;
+use zagent::run_zagent;
 
 use serde_json::Value;
 
@@ -29,7 +31,7 @@ use serde_json::Value;
 ///
 /// # Errors
 /// Where the text is no JSON object, or a case in it lacks what makes it one: what, in words.
-pub fn run(text: &str) -> Result<Vec<CaseVerdict>, String> {
+pub(crate) fn run(text: &str) -> Result<Vec<CaseVerdict>, String> {
     let root = stemmata_model::Json::value_of(text).map_err(|error| error.to_string())?;
     let has = |group: &str| root.get(group).is_some();
     if root.as_object().is_some_and(zagent::is_shape) {
@@ -47,7 +49,7 @@ pub fn run(text: &str) -> Result<Vec<CaseVerdict>, String> {
 
 /// What a case came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// The product answers the same.
     Held,
     /// It answers otherwise, on purpose.
@@ -66,16 +68,16 @@ pub enum Verdict {
 
 /// A case and what it came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CaseVerdict {
+pub(crate) struct CaseVerdict {
     /// The group and the name of the case: `contextPacks/all_fit`.
-    pub name: String,
+    pub(crate) name: String,
     /// What it came to.
-    pub verdict: Verdict,
+    pub(crate) verdict: Verdict,
 }
 
 impl CaseVerdict {
     /// Says whether the case may stand: it holds, or deviates for a documented reason.
-    pub const fn is_fine(&self) -> bool {
+    pub(crate) const fn is_fine(&self) -> bool {
         matches!(self.verdict, Verdict::Held | Verdict::Deviates { .. })
     }
 
@@ -117,7 +119,7 @@ fn difference(path: &str, expected: &Value, found: &Value) -> Option<String> {
             pairs.find_map(|(index, (one, two))| difference(&format!("{path}[{index}]"), one, two))
         }
         _ => {
-            let shown = |value: &Value| crate::reduce::cut::cut(&value.to_string(), SHOWN_CHARS_MAX);
+            let shown = |value: &Value| value.to_string().chars().take(SHOWN_CHARS_MAX).collect::<String>();
             Some(format!("{path}: expected {}, found {}", shown(expected), shown(found)))
         }
     }

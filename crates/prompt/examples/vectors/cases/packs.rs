@@ -7,8 +7,8 @@ use stemmata_model::{Chars, Margin, TokenCounter, Tokens};
 
 use super::CaseVerdict;
 use super::context::{TEXT_CHARS_MAX, list, text};
-use crate::assemble::{LengthUnit, Pack, PackLimits, Selected, pack_as_in_seed, select_packs};
-use crate::strategy::Priority;
+use stemmata_prompt::assemble::{LengthUnit, Pack, PackLimits, Selected, pack_as_in_seed, select_packs};
+use stemmata_prompt::strategy::Priority;
 
 /// One token for every four UTF-16 code units, rounded up: the estimate of seed 000's implementation.
 #[derive(Debug, Clone, Copy)]

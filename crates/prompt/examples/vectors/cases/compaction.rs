@@ -5,8 +5,8 @@ use stemmata_model::{Entry, EntryId, EntryKind, Estimate, ImageSource, Part, Rol
 
 use super::CaseVerdict;
 use super::context::{list, text};
-use crate::tool_output::{archived_results, digest, head_tail, plan_archive};
-use crate::window::{
+use stemmata_prompt::tool_output::{archived_results, digest, head_tail, plan_archive};
+use stemmata_prompt::window::{
     Borders, CompactSettings, KeepRecent, NothingToCompact, SUMMARY_PREFIX, entry_tokens, result_text, split,
     summary_input, tool_summary_entry,
 };
@@ -18,7 +18,7 @@ const RESULTS_MAX: u64 = 10_000;
 ///
 /// # Errors
 /// As [`super::run`].
-pub fn run_compaction(root: &Value) -> Result<Vec<CaseVerdict>, String> {
+pub(crate) fn run_compaction(root: &Value) -> Result<Vec<CaseVerdict>, String> {
     let groups = root.as_object().ok_or("the file is not a JSON object")?;
     let mut verdicts = Vec::new();
     for (group, cases) in groups {
@@ -84,8 +84,8 @@ pub(super) fn result(id: &str, is_error: bool, text: &str) -> Result<Entry, Stri
 pub(super) fn shown(entries: &[Entry], with_calls: bool) -> Value {
     let one = |entry: &Entry| {
         let said = match entry.parts.first() {
-            Some(Part::ToolResult { parts, .. }) => crate::tool_output::text_of(parts),
-            _ => crate::tool_output::text_of(&entry.parts),
+            Some(Part::ToolResult { parts, .. }) => stemmata_prompt::tool_output::text_of(parts),
+            _ => stemmata_prompt::tool_output::text_of(&entry.parts),
         };
         let role = if entry.role == Role::Tool { "toolResult" } else { entry.role.as_str() };
         let kind = if entry.kind == EntryKind::Message { role } else { entry.kind.as_str() };

@@ -5,7 +5,7 @@ use stemmata_model::{EntryId, Timestamp, Tokens};
 
 use super::CaseVerdict;
 use super::context::list;
-use crate::guard::{
+use stemmata_prompt::guard::{
     Candidate, ContentType, Item, Monitor, Relation, TriggerFacts, Window, WindowSettings,
     checkpoint_reasons, fill, score,
 };
@@ -17,7 +17,7 @@ const LIMIT: u64 = 100_000;
 ///
 /// # Errors
 /// As [`super::run`].
-pub fn run_moderator(root: &Value) -> Result<Vec<CaseVerdict>, String> {
+pub(crate) fn run_moderator(root: &Value) -> Result<Vec<CaseVerdict>, String> {
     let groups = root.as_object().ok_or("the file is not a JSON object")?;
     let mut verdicts = Vec::new();
     for (group, cases) in groups {

@@ -6,6 +6,7 @@
 use serde_json::Value;
 use stemmata_model::Json;
 
+use super::source::{SourceTurn, relevant_by_the_source};
 use super::{CaseVerdict, Verdict};
 
 /// How a case's name begins, and what is done in its place.
@@ -27,34 +28,6 @@ const PROMPT: &str =
     "a prompt is made by a strategy within a budget, and what is recalled in it is quoted as data";
 const COMPACTION: &str = "a summary says by rules or a model what was decided, done and left open; turns are not cut at 220 \
                           bytes, and no older summary is nested in it";
-
-/// A turn as the source's retrieval rule sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SourceTurn {
-    /// What was said.
-    pub text: String,
-    /// Whether an assistant said it and called tools.
-    pub has_calls: bool,
-    /// Whether it touched files.
-    pub has_files: bool,
-}
-
-/// Returns the places of the turns that the source's rule finds, best first: 4 points for the whole query in the text in
-/// whatever case, 2 for files where the query has `file`, 1 for calls, 3 for the last four turns. The best `max` with any
-/// points, the newest first among equals.
-pub fn relevant_by_the_source(turns: &[SourceTurn], query: &str, max: usize) -> Vec<usize> {
-    let query = query.to_lowercase();
-    let points = |at: usize| {
-        let turn = &turns[at];
-        let mut points = if turn.text.to_lowercase().contains(&query) { 4 } else { 0 };
-        points += if query.contains("file") && turn.has_files { 2 } else { 0 };
-        points + u32::from(turn.has_calls) + if at + 4 >= turns.len() { 3 } else { 0 }
-    };
-    let mut scored: Vec<(u32, usize)> = (0..turns.len()).map(|at| (points(at), at)).collect();
-    scored.retain(|(points, _)| *points > 0);
-    scored.sort_unstable_by(|one, other| other.cmp(one));
-    scored.into_iter().take(max).map(|(_, at)| at).collect()
-}
 
 /// Returns the turns of a file: the prompt that has all of them lists their texts. Which of them called tools is not in the
 /// file: one outside the last four that every query found did.
@@ -116,7 +89,7 @@ pub(super) fn is_shape(groups: &serde_json::Map<String, Value>) -> bool {
 ///
 /// # Errors
 /// Where the text is no JSON object.
-pub fn run_zagent(text: &str) -> Result<Vec<CaseVerdict>, String> {
+pub(crate) fn run_zagent(text: &str) -> Result<Vec<CaseVerdict>, String> {
     let root = Json::value_of(text).map_err(|error| error.to_string())?;
     let cases = root.as_object().ok_or("the file is not a JSON object")?;
     let turns = turns_of(cases);

@@ -1,9 +1,11 @@
 //! Runs golden vectors through the product: `cargo xtask vectors FILE…` calls it for files about prompts and windows.
 
+mod cases;
+
 use std::io::{Read as _, Write};
 use std::process::ExitCode;
 
-use stemmata_prompt::vectors::{CaseVerdict, Verdict, run};
+use cases::{CaseVerdict, Verdict, run};
 
 /// Bytes of a file at most.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;

@@ -6,17 +6,17 @@ use stemmata_model::{Entry, EntryId, Role, artifact_id};
 use super::compaction::{archive, call, indexed, named, of_text, result, said, shown};
 use super::context::{TEXT_CHARS_MAX, list, text};
 use super::{CaseVerdict, Verdict};
-use crate::tool_output::{
+use stemmata_prompt::tool_output::{
     OutputLimits, SpillPlace, ToolResultText, archived_results, heuristic_summary, normalize, plan_archive,
     spill_notice, summary_message,
 };
-use crate::window::{ToolSummaryStrategy, overflow_of, tool_summary_entry};
+use stemmata_prompt::window::{ToolSummaryStrategy, overflow_of, tool_summary_entry};
 
 /// Runs every case of a file of the shape of `ai_tool_output.json`.
 ///
 /// # Errors
 /// As [`super::run`].
-pub fn run_outputs(root: &Value) -> Result<Vec<CaseVerdict>, String> {
+pub(crate) fn run_outputs(root: &Value) -> Result<Vec<CaseVerdict>, String> {
     let groups = root.as_object().ok_or("the file is not a JSON object")?;
     let mut verdicts = Vec::new();
     for (group, cases) in groups {
@@ -170,6 +170,6 @@ fn limits(limits: &Value) -> Result<OutputLimits, String> {
         bytes_max: number("MaxBytes")?,
         chars_max: number("MaxChars")?,
         spill_chars: number("LargeOutputThreshold")?,
-        keep: if keep.is_empty() { crate::tool_output::Keep::default() } else { keep.parse()? },
+        keep: if keep.is_empty() { stemmata_prompt::tool_output::Keep::default() } else { keep.parse()? },
     })
 }

@@ -9,11 +9,11 @@ use stemmata_model::{EventSeq, Json, Party, Timestamp, Tokens, Topic};
 
 use super::CaseVerdict;
 use super::context::{list, text};
-use crate::select::{
+use stemmata_prompt::select::{
     ContextReader, Hit, Message, MessagePage, MessageQuery, MessagesOf, ReadOrder, RetrieveQuery, Scope,
     StateQuery, gather, topic_text,
 };
-use crate::strategy::{
+use stemmata_prompt::strategy::{
     Anchors, DocumentFormat, MAX_TOKENS_DEFAULT, Since, Source, SourceTopic, Strategy, parse,
 };
 
@@ -133,9 +133,9 @@ fn selected(source: &Value, reader: &Listed, anchors: Anchors) -> Value {
     let Strategy { sources, max_tokens: Tokens(_) } = strategy;
     let Some(source) = sources.first() else { return Value::Null };
     let Ok(found) = gather(source, &scope, reader);
-    let mut items: Vec<&crate::select::Item> = found.items.iter().collect();
+    let mut items: Vec<&stemmata_prompt::select::Item> = found.items.iter().collect();
     items.sort_by_key(|item| reader.messages.iter().position(|message| message.id == item.id));
-    let ids = |is_in: fn(&crate::select::Item) -> bool| -> Vec<&str> {
+    let ids = |is_in: fn(&stemmata_prompt::select::Item) -> bool| -> Vec<&str> {
         items.iter().filter(|item| is_in(item)).map(|item| item.id.as_str()).collect()
     };
     json!({

@@ -2,22 +2,20 @@
 //!
 //! Queries look at every event of a ledger.
 
-use stemmata_model::{
-    ArtifactId, Event, EventSeq, Gone, LedgerId, NewEvent, NewPayload, Payload, Timestamp, Topic,
-    artifact_id, topics,
-};
+use stemmata_model::{ArtifactId, Event, EventSeq, LedgerId, Payload, Timestamp, Topic, to_u64};
 
-use super::checks::{
+use super::table::Table;
+use crate::error::StoreError;
+use crate::ledger::checks::{
     check_append, check_change, check_epoch, check_key, check_keys, check_marks, check_query, check_reach,
     check_state,
 };
-use super::{
+use crate::ledger::payload::{bytes_of, event, gone, is_output, is_there};
+use crate::ledger::{
     Append, Appended, CURSOR_STATES, DerivedEvents, EventKey, EventPage, EventQuery, Filling, Keyed, Ledger,
     LedgerChange, OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Order, Receipt, SavedState, chained, next_time,
-    numbered, plain_bytes,
+    numbered,
 };
-use crate::error::StoreError;
-use crate::table::Table;
 
 /// Ledgers with their events, states and receipts.
 #[derive(Debug)]
@@ -188,7 +186,7 @@ impl Logs {
         let is_going =
             |event: &&Event| event.topic == *topic && event.seq <= through && is_there(&event.payload);
         let going: Vec<Event> = self.of(ledger).filter(is_going).cloned().collect();
-        let count = u64::try_from(going.len()).expect("a length fits 64 bits");
+        let count = to_u64(going.len());
         for event in going {
             self.let_go(ledger, event);
         }
@@ -325,57 +323,5 @@ impl Logs {
         self.receipts.put((ledger.clone(), event.topic.clone()), receipt);
         event.payload = Payload::Gone(gone);
         self.events.put((ledger.clone(), event.seq.get()), event);
-    }
-}
-
-pub(super) fn event(new: NewEvent, seq: EventSeq, at: Timestamp) -> Event {
-    let payload = match new.payload {
-        NewPayload::Plain { text, data } => Payload::Plain { text, data },
-        NewPayload::Line(line) => Payload::Line { id: artifact_id(format!("{line}\n").as_bytes()), line },
-    };
-    Event {
-        seq,
-        session: new.session,
-        at,
-        topic: new.topic,
-        sender: new.sender,
-        receiver: new.receiver,
-        payload,
-        metadata: new.metadata,
-        replayable: new.replayable,
-    }
-}
-
-/// Says whether an event is raw output, which is bounded.
-pub(super) fn is_output(event: &Event) -> bool {
-    event.topic.as_str() == topics::AGENT_OUTPUT && !event.replayable
-}
-
-pub(super) const fn is_there(payload: &Payload) -> bool {
-    !matches!(payload, Payload::Gone(_))
-}
-
-fn bytes_of(payload: &Payload) -> u64 {
-    match payload {
-        Payload::Plain { text, data } => {
-            let length = text.as_ref().map_or(0, String::len)
-                + 1
-                + data.as_ref().map_or(0, |data| data.as_str().len());
-            u64::try_from(length).expect("a length fits 64 bits")
-        }
-        Payload::Line { line, .. } => u64::try_from(line.as_str().len() + 1).expect("a length fits 64 bits"),
-        Payload::Gone(gone) => gone.bytes,
-    }
-}
-
-/// Returns what stays of a payload that goes.
-pub(super) fn gone(payload: &Payload, forgotten: bool) -> Gone {
-    match payload {
-        Payload::Plain { text, data } => {
-            let hash = artifact_id(&plain_bytes(text.as_deref(), data.as_ref()));
-            Gone { hash, bytes: bytes_of(payload), forgotten }
-        }
-        Payload::Line { id, .. } => Gone { hash: *id, bytes: bytes_of(payload), forgotten },
-        Payload::Gone(gone) => Gone { forgotten, ..*gone },
     }
 }

@@ -11,7 +11,7 @@ use super::CaseVerdict;
 use super::packs::pack_cases;
 use super::snapshots::snapshot_cases;
 use super::sources::{render_case, selection_cases};
-use crate::strategy::{Priority, SourceTopic};
+use stemmata_prompt::strategy::{Priority, SourceTopic};
 
 /// Characters of a made-up text at most, so that no file makes this one allocate without end.
 pub(super) const TEXT_CHARS_MAX: usize = 10_000_000;
@@ -21,7 +21,7 @@ pub(super) const TEXT_CHARS_MAX: usize = 10_000_000;
 ///
 /// # Errors
 /// Where the text is no JSON object, or a case in it lacks what makes it one: what, in words.
-pub fn run_context(text: &str) -> Result<Vec<CaseVerdict>, String> {
+pub(crate) fn run_context(text: &str) -> Result<Vec<CaseVerdict>, String> {
     let root = Json::value_of(text).map_err(|error| error.to_string())?;
     let groups = root.as_object().ok_or("the file is not a JSON object")?;
     let mut verdicts = Vec::new();
