@@ -389,7 +389,7 @@ impl Home {
         std::mem::take(&mut *held(&self.notes))
     }
 
-    /// Says whether something is told of a path for the first time, and remembers it.
+    /// Returns whether the user is told `what` about this path for the first time, and records that it was told.
     fn is_told_first(&self, what: &str, path: &Path) -> bool {
         let mut shown = self.shown_files();
         let is_first = shown.add(what, path);

@@ -101,7 +101,7 @@ pub struct Compacted {
     pub parent: String,
     /// The format of its record.
     pub format: String,
-    /// Tokens of the window's entries before, as `guard` counts them.
+    /// Tokens of the window's entries before, as `guard` counts them; estimated where it cannot.
     pub tokens_before: u64,
     /// Tokens of the window's entries after, counted by the same counter.
     pub tokens_after: u64,

@@ -87,10 +87,10 @@ pub struct PreparedPlacement {
     /// The text of the user's entry that was cut off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// What the bytes are made from where that is a translation; absent where they are as they were stored.
+    /// For a translation: the commit, start and entry that it is made from. Absent where the client gets the stored bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversion_of: Option<ConversionOf>,
-    /// What a translation changed and dropped; absent where nothing was translated, and in a dry run.
+    /// What the translation changed and dropped. Absent without a translation; a dry run does not translate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub losses: Option<Losses>,
     /// What the user should know.

@@ -342,7 +342,8 @@ fn the_memory_of_a_project_holds_the_sessions_of_its_clients() {
     let recalls = || stage.json(&["recall", "parser", "turn"])["items"].to_string();
     let (known, recalled) = (stage.json(&["state"]), recalls());
     // The project was moved: `@` is its newest session, wherever that worked.
-    assert_eq!(stage.json(&["show", "@", "--meta"])["session"], imported["sessions"][0]["session"]);
+    assert_eq!(stage.json(&["show", "@", "--meta"])["id"], imported["sessions"][0]["tip"]);
+    assert!(imported["sessions"][0]["tip"].is_string(), "{imported}");
     stage.run(&["guard", "--last"]).ok();
     assert_eq!(
         (&known["transcripts"], stage.run(&["ledger", "adopt", "--list"]).ok().text()),

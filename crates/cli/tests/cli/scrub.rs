@@ -1,4 +1,4 @@
-//! `scan` and `scrub`, the store's own rules, and what is left of a vault,, as their user meets them.
+//! `scan` and `scrub`, the store's own rules, and what is left of a vault, as their user meets them.
 
 use crate::stage::Stage;
 use crate::story::{SESSION, Story};

@@ -1,4 +1,4 @@
-//! `vault/`: the secrets that earlier versions kept for their owner. Nothing reads them any more; they can only be removed.
+//! `vault/`: the secrets that earlier versions kept for their owner. Nothing reads them now; they can only be removed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::Home;
 use crate::error::{EngineError, Result};
 
-/// Files of a vault that are looked at: it had a few.
+/// Files that are removed at most in one call. A vault had a few.
 const FILES_MAX: usize = 10_000;
 
 /// What the names of its keys begin with.

@@ -97,9 +97,9 @@ pub struct PreparedPlacement {
     pub origin_cwd: Option<String>,
     /// The text of the user entry that was cut off.
     pub prompt: Option<String>,
-    /// What the bytes are made from where that is a translation; none where they are as they were stored.
+    /// For a translation: the commit, start and entry that it is made from. `None` where the client gets the stored bytes.
     pub conversion_of: Option<ConversionOf>,
-    /// What a translation changed and dropped; none where nothing was translated, and in a preview.
+    /// What the translation changed and dropped. `None` without a translation; a preview does not translate.
     pub losses: Option<LossReport>,
     /// What the user should know.
     pub notes: Vec<Note>,

@@ -92,6 +92,9 @@ fn heard(control: &Control<'_>, unit: StepUnit, (done, total): (u64, Option<u64>
         StepUnit::Bytes => Unit::Bytes,
         StepUnit::Commits => Unit::Commits,
     };
-    control.progress.step(&Step { done, total, unit, item: None });
+    // A search that only asks whether to go on has done nothing of this unit.
+    if done > 0 {
+        control.progress.step(&Step { done, total, unit, item: None });
+    }
     if control.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }

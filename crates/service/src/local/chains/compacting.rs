@@ -65,12 +65,12 @@ pub(super) fn compact(
     };
     if request.dry_run {
         let (made, diff) = engine.compact_dry(of, &wanted)?;
-        return Ok(Compacted { id: None, ..answer(&made, &diff, (counted(engine, &made)?, later)) });
+        return Ok(Compacted { id: None, ..answer(&made, &diff, (counted(engine, &made), later)) });
     }
     // A better summary of what was compacted once is a branch, whoever keeps the session.
     let place = if request.again { CompactOf::Branch(of) } else { CompactOf::Commit(of) };
     let made = engine.compact(&place, &wanted)?;
-    Ok(answer(&made, &engine.diff(made.id)?, (counted(engine, &made)?, later)))
+    Ok(answer(&made, &engine.diff(made.id)?, (counted(engine, &made), later)))
 }
 
 /// Compares the context after the last compaction with the one before it.
@@ -143,11 +143,15 @@ fn checked(request: &CompactRequest) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns what the window takes before and after, as `guard` counts its entries: two commands say one number.
-fn counted(engine: &Engine, made: &engine::Compacted) -> Result<(Tokens, Tokens), Fault> {
-    let live = engine.live_window(made.parent)?;
-    let (counter, _) = counter_or_estimate(engine, None, live.model.as_deref())?;
-    Ok((live.entry_tokens(&counter), LiveWindow::entry_tokens_of(&made.format, &made.after, &counter)?))
+/// Returns what the window takes before and after, as `guard` counts its entries: two commands say one number. The compaction is made
+/// by now: a window that `guard` cannot judge has the estimate, and no error.
+fn counted(engine: &Engine, made: &engine::Compacted) -> (Tokens, Tokens) {
+    let count = || -> Result<(Tokens, Tokens), Fault> {
+        let live = engine.live_window(made.parent)?;
+        let (counter, _) = counter_or_estimate(engine, None, live.model.as_deref())?;
+        Ok((live.entry_tokens(&counter), LiveWindow::entry_tokens_of(&made.format, &made.after, &counter)?))
+    };
+    count().unwrap_or((Tokens(made.tokens_before), Tokens(made.tokens_after)))
 }
 
 fn answer(
