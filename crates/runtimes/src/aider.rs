@@ -15,6 +15,7 @@ use crate::document::compactions::none;
 use crate::document::{Dialect, Record};
 use crate::imported::Imported;
 use crate::json::{BYTE_ORDER_MARK, RecordError, quote};
+use crate::lines::facts::Templates;
 use crate::lines::facts::TitleRank;
 use crate::lines::{Line, Turn};
 use crate::registry::{Mark, Registered};
@@ -43,8 +44,7 @@ const USER: &str = "####";
 
 static DIALECT: Dialect = Dialect {
     runtime: RUNTIME,
-    main: "aider/main",
-    subagent: "aider/subagent",
+    templates: Templates { main: "aider/main", subagent: "aider/subagent" },
     read,
     list: |_| None,
     compactions: none,

@@ -17,17 +17,15 @@ use stemmata_model::{Body, Entry, EntryId, EntryKind, EntryMeta, NativeSpan, Par
 
 use crate::adapter::IdKind;
 use crate::json::{Field, RecordError};
-use crate::lines::{self, Line};
+use crate::lines::Line;
+use crate::lines::facts::Templates;
 
 /// A format of documents.
 #[derive(Debug)]
 pub(crate) struct Dialect {
     /// The runtime's name, as in [`Part::Opaque`] and in templates.
     pub(crate) runtime: &'static str,
-    /// The template of a main conversation, as its bytes alone tell.
-    pub(crate) main: &'static str,
-    /// The template of a subagent's.
-    pub(crate) subagent: &'static str,
+    pub(crate) templates: Templates,
     /// Returns the records of a whole document, in the order of its bytes.
     pub(crate) read: fn(&[u8]) -> Result<Vec<Record>, RecordError>,
     /// Returns the inside of the list that further records join, without its brackets.
@@ -44,19 +42,6 @@ pub(crate) struct Record {
     pub(crate) span: Range<usize>,
     /// What it says.
     pub(crate) line: Line,
-}
-
-impl Dialect {
-    /// Returns the names of the format, for what formats of lines share.
-    const fn names(&self) -> lines::Dialect {
-        lines::Dialect {
-            runtime: self.runtime,
-            main: self.main,
-            subagent: self.subagent,
-            read: |_| Err(RecordError::NotObject),
-            rescue: lines::no_rescue,
-        }
-    }
 }
 
 /// Reads bytes as one JSON value.

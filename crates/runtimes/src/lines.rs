@@ -24,7 +24,7 @@ use stemmata_model::{
 
 use crate::adapter::IdKind;
 use crate::json::{Field, RecordError, Salvaged};
-use facts::{Hints, TitleRank};
+use facts::{Hints, Templates, TitleRank};
 use history::Back;
 use own::Own;
 
@@ -36,10 +36,7 @@ pub(crate) const OPAQUE_REPLACEMENT: &str = "replacement_history";
 pub(crate) struct Dialect {
     /// The runtime's name, as in [`Part::Opaque`] and in templates.
     pub(crate) runtime: &'static str,
-    /// The template of a main conversation, as its bytes alone tell.
-    pub(crate) main: &'static str,
-    /// The template of a subagent's.
-    pub(crate) subagent: &'static str,
+    pub(crate) templates: Templates,
     /// Says what one line is, by itself alone.
     pub(crate) read: fn(&[u8]) -> Result<Line, RecordError>,
     /// Takes a line apart that `read` refuses; its parts follow each other without a gap.

@@ -9,6 +9,7 @@ use crate::document::{Dialect, Record};
 use crate::imported::{Imported, unchecked};
 use crate::json::RecordError;
 use crate::lines::Line;
+use crate::lines::facts::Templates;
 
 /// The adapter of `sidecar-v1`.
 pub(crate) const FILE: Imported = Imported {
@@ -29,8 +30,7 @@ pub const TEMPLATE_ALTERED: &str = "sidecar/altered";
 
 static DIALECT: Dialect = Dialect {
     runtime: "sidecar",
-    main: TEMPLATE_WHOLE,
-    subagent: TEMPLATE_ALTERED,
+    templates: Templates { main: TEMPLATE_WHOLE, subagent: TEMPLATE_ALTERED },
     read,
     list: |_| None,
     compactions: none,

@@ -14,6 +14,7 @@ use crate::document::compactions::none;
 use crate::document::{Dialect, Record, head, whole};
 use crate::imported::{Imported, unchecked};
 use crate::json::{Field, Object, RecordError, borrowed_object, members, owned, quote, text};
+use crate::lines::facts::Templates;
 use crate::lines::facts::TitleRank;
 use crate::lines::{Line, opaque};
 use crate::registry::{Mark, Registered};
@@ -39,8 +40,7 @@ const MADE_UP: &str = "action-";
 
 static DIALECT: Dialect = Dialect {
     runtime: RUNTIME,
-    main: "swe-agent/main",
-    subagent: "swe-agent/subagent",
+    templates: Templates { main: "swe-agent/main", subagent: "swe-agent/subagent" },
     read,
     // A trajectory is one run: several do not make a longer one.
     list: |_| None,

@@ -8,14 +8,14 @@ use crate::cbor::write::{self, Map};
 use crate::cbor::{Item, Member, json};
 use crate::document::Dialect;
 use crate::document::compactions::none;
+use crate::lines::facts::Templates;
 use crate::lines::facts::TitleRank;
 use crate::lines::{Line, opaque};
 use crate::messages::turns::{Turn, turns};
 
 pub(super) static DIALECT: Dialect = Dialect {
     runtime: AGENT,
-    main: "bureau-agent/main",
-    subagent: "bureau-agent/subagent",
+    templates: Templates { main: "bureau-agent/main", subagent: "bureau-agent/subagent" },
     read: |bytes| records(bytes, message),
     list: inside,
     compactions: none,

@@ -13,12 +13,12 @@ use crate::document::Dialect;
 use crate::document::compactions::none;
 use crate::json::{Field, borrowed_object};
 use crate::lines::Line;
+use crate::lines::facts::Templates;
 use crate::lines::facts::TitleRank;
 
 pub(super) static DIALECT: Dialect = Dialect {
     runtime: EVENTS,
-    main: "bureau-events/main",
-    subagent: "bureau-events/subagent",
+    templates: Templates { main: "bureau-events/main", subagent: "bureau-events/subagent" },
     read: |bytes| records(bytes, event),
     list: inside,
     compactions: none,

@@ -11,6 +11,7 @@ use stemmata_model::{
 use super::visibility;
 use crate::adapter::{Confidence, Keeps};
 use crate::json::{Field, Object, RecordError, borrowed_object, is_string, owned, parse_line, quote, text};
+use crate::lines::facts::Templates;
 use crate::lines::facts::TitleRank;
 use crate::lines::own::Own;
 use crate::lines::{Dialect, Line, Turn, entry_id, no_rescue, opaque};
@@ -31,8 +32,7 @@ const DEPTH_MAX: usize = 16;
 
 pub(super) static DIALECT: Dialect = Dialect {
     runtime: RUNTIME,
-    main: "stemmata/main",
-    subagent: "stemmata/subagent",
+    templates: Templates { main: "stemmata/main", subagent: "stemmata/subagent" },
     read,
     rescue: no_rescue,
 };

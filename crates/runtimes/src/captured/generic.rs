@@ -4,13 +4,18 @@ use stemmata_model::{Body, Entry, EntryKind, Part, Role, Timestamp};
 
 use crate::adapter::{Confidence, Keeps};
 use crate::json::{Object, RecordError, borrowed_object, parse_line, text};
+use crate::lines::facts::Templates;
 use crate::lines::facts::TitleRank;
 use crate::lines::{Dialect, Line, Turn, no_rescue};
 
 const RUNTIME: &str = "generic";
 
-pub(super) static DIALECT: Dialect =
-    Dialect { runtime: RUNTIME, main: "generic/main", subagent: "generic/subagent", read, rescue: no_rescue };
+pub(super) static DIALECT: Dialect = Dialect {
+    runtime: RUNTIME,
+    templates: Templates { main: "generic/main", subagent: "generic/subagent" },
+    read,
+    rescue: no_rescue,
+};
 
 /// The name of the stream that a summary of ours is in.
 const SUMMARY: &str = "summary";

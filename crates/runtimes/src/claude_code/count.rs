@@ -8,12 +8,10 @@ use stemmata_model::{Counts, IMAGE_TOKENS, Role};
 use super::kind::{Class, Said};
 use super::message::{Content, Element, Shape};
 use crate::json::Field;
+use crate::lines::count::{UNSEEN, chars};
 
 /// Tool results inside tool results that are looked into; the API nests none.
 pub(crate) const NESTING_MAX: usize = 2;
-
-/// The counts of a line that is no record: an entry that no model sees.
-pub(super) const UNSEEN: Counts = Counts { messages: 0, entries: 1, tokens: 0 };
 
 /// Characters and images that a model sees of one record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -38,15 +36,6 @@ pub(super) fn counts(class: &Class<'_>) -> Counts {
         messages: u64::from(class.role != Role::System),
         entries: 1,
         tokens: seen.chars.div_ceil(4) + seen.images * IMAGE_TOKENS.0,
-    }
-}
-
-/// Returns the sum of two counts.
-pub(super) const fn add(left: Counts, right: Counts) -> Counts {
-    Counts {
-        messages: left.messages.saturating_add(right.messages),
-        entries: left.entries.saturating_add(right.entries),
-        tokens: left.tokens.saturating_add(right.tokens),
     }
 }
 
@@ -76,10 +65,6 @@ impl Seen {
 
 /// A call without arguments counts as one with `{}`.
 const NO_ARGUMENTS_CHARS: u64 = 2;
-
-fn chars(text: &str) -> u64 {
-    u64::try_from(text.chars().count()).unwrap_or(u64::MAX)
-}
 
 /// Counts the characters of a JSON string without decoding it.
 fn json_chars(field: Field<'_>) -> u64 {

@@ -7,8 +7,7 @@
 use std::borrow::Cow;
 
 use stemmata_model::{
-    Body, Entry, EntryId, EntryKind, EntryMeta, ImageSource, NativeSpan, Note, NoteCode, Part, Role, Usage,
-    Visibility, to_u64,
+    Body, Entry, EntryId, EntryKind, EntryMeta, ImageSource, NativeSpan, NoteCode, Part, Usage, to_u64,
 };
 
 use super::apart::apart;
@@ -19,14 +18,11 @@ use super::record::{ParentLink, Record};
 use super::whole::Whole;
 use crate::adapter::Decoded;
 use crate::apart::told;
-use crate::json::{Field, RecordError, is_blank, text};
-use crate::lines::unknown::NotedTypes;
+use crate::json::{Field, RecordError, text};
+use crate::lines::decode::{Decoder, id_of, unreadable};
 
 /// The name of this runtime in [`Part::Opaque`].
 pub const RUNTIME: &str = "claude-code";
-
-/// The kind of an [`Part::Opaque`] that holds a line which is no record, as a JSON string.
-pub const OPAQUE_UNREADABLE: &str = "unreadable";
 
 /// The name of a document that has no title.
 pub(super) const UNTITLED: &str = "document";
@@ -34,153 +30,58 @@ pub(super) const UNTITLED: &str = "document";
 /// The sidechain of a record that does not name its agent.
 pub(super) const UNNAMED_SIDECHAIN: &str = "sidechain";
 
-/// Notes about single lines that one decode gives: a file of garbage should not fill the memory.
-const LINE_NOTES_MAX: usize = 100;
-
 /// Separates ids of lines from every other use of the hash.
 const LINE_ID_CONTEXT: &str = "stemmata.claude-code.line.v1";
 
 /// Decodes whole lines; the last one may lack its newline.
 pub(super) fn decode(bytes: &[u8]) -> Decoded {
-    let mut decoder = Decoder::default();
-    let mut start = 0;
-    while start < bytes.len() {
-        let rest = bytes.get(start..).unwrap_or_default();
-        let length = memchr::memchr(b'\n', rest);
-        let line = rest.get(..length.unwrap_or(rest.len())).unwrap_or_default();
-        decoder.line(line, start, length.is_some());
-        start += line.len() + 1;
-    }
-    decoder.finish()
-}
-
-#[derive(Default)]
-struct Decoder {
-    decoded: Decoded,
-    lines: u64,
-    line_notes: usize,
-    carriage_returns: u64,
-    unknown: NotedTypes,
-}
-
-impl Decoder {
-    fn line(&mut self, line: &[u8], offset: usize, is_complete: bool) {
-        self.lines += 1;
-        if is_blank(line) {
-            return;
+    Decoder::run(bytes, |decoder, line, offset, is_complete| match Whole::parse(line) {
+        Ok(whole) => {
+            decoder.note_torn(is_complete);
+            note_degraded(decoder, &whole);
+            let native = NativeSpan { offset: to_u64(offset), length: to_u64(line.len()) };
+            decoder.push(entry(whole, line, native));
         }
-        self.carriage_returns += u64::from(line.ends_with(b"\r"));
-        let native = NativeSpan { offset: to_u64(offset), length: to_u64(line.len()) };
-        match Whole::parse(line) {
-            Ok(whole) => {
-                if !is_complete {
-                    self.note(NoteCode::TornTail, "the last line has no newline".to_owned());
-                }
-                self.look(&whole);
-                self.decoded.entries.push(entry(whole, line, native));
+        Err(error) => parts_of(decoder, line, offset, &error, is_complete),
+    })
+}
+
+/// Takes a line that is no single record: each record that it holds is an entry, and so is what is none.
+fn parts_of(decoder: &mut Decoder, line: &[u8], offset: usize, error: &RecordError, is_complete: bool) {
+    let parts = apart(line, false);
+    if parts.iter().all(|part| part.record.is_none()) {
+        decoder.note_unreadable(line, error, is_complete);
+    } else {
+        decoder.note(NoteCode::Degraded, told(&parts));
+    }
+    for part in &parts {
+        let bytes = line.get(part.range.clone()).unwrap_or_default();
+        let native = NativeSpan { offset: to_u64(offset + part.range.start), length: to_u64(bytes.len()) };
+        let text = part.record.as_ref().map(|record| record.as_bytes());
+        let entry = match text.and_then(|text| Some((Whole::parse(text).ok()?, text))) {
+            Some((whole, text)) => {
+                note_degraded(decoder, &whole);
+                entry(whole, text, native)
             }
-            Err(error) => self.parts(line, offset, &error, is_complete),
-        }
-    }
-
-    /// Takes a line that is no single record: each record that it holds is an entry, and so is what is none.
-    fn parts(&mut self, line: &[u8], offset: usize, error: &RecordError, is_complete: bool) {
-        let parts = apart(line, false);
-        let records = parts.iter().filter(|part| part.record.is_some()).count();
-        if records == 0 {
-            self.note_unreadable(line, error, is_complete);
-        } else {
-            self.note(NoteCode::Degraded, told(&parts));
-        }
-        for part in &parts {
-            let bytes = line.get(part.range.clone()).unwrap_or_default();
-            let native =
-                NativeSpan { offset: to_u64(offset + part.range.start), length: to_u64(bytes.len()) };
-            let text = part.record.as_ref().map(|record| record.as_bytes());
-            let entry = match text.and_then(|text| Some((Whole::parse(text).ok()?, text))) {
-                Some((whole, text)) => {
-                    self.look(&whole);
-                    entry(whole, text, native)
-                }
-                None => unreadable(bytes, native),
-            };
-            self.decoded.entries.push(entry);
-        }
-    }
-
-    /// Notes records that are carried without being understood.
-    fn look(&mut self, whole: &Whole<'_>) {
-        let name = whole.record.type_text();
-        if (name == "user" || name == "assistant") && whole.inside.message.is_none() {
-            let message = format!("`{name}` record without a message is carried as metadata");
-            self.note(NoteCode::Degraded, message);
-        }
-        let mut notes = Vec::new();
-        each_unknown(whole, &mut |name| notes.extend(self.unknown.note(name)));
-        for message in notes {
-            self.note(NoteCode::UnknownRecord, message);
-        }
-    }
-
-    fn note_unreadable(&mut self, line: &[u8], error: &RecordError, is_complete: bool) {
-        let bytes = line.len();
-        let nul = if line.contains(&0) { " with NUL bytes" } else { "" };
-        if is_complete {
-            self.note(NoteCode::UnparsableLine, format!("{error}: {bytes} bytes{nul} kept as they are"));
-        } else {
-            self.note(
-                NoteCode::TornTail,
-                format!("the last line is cut: {bytes} bytes{nul} kept as they are"),
-            );
-        }
-    }
-
-    fn note(&mut self, code: NoteCode, message: String) {
-        self.line_notes += 1;
-        if self.line_notes <= LINE_NOTES_MAX {
-            let note = Note::at_line(code, self.lines, message);
-            self.decoded.notes.push(note);
-        }
-    }
-
-    fn finish(mut self) -> Decoded {
-        if self.line_notes > LINE_NOTES_MAX {
-            let more = self.line_notes - LINE_NOTES_MAX;
-            let note = Note::new(NoteCode::Degraded, format!("{more} more notes about lines are not listed"));
-            self.decoded.notes.push(note);
-        }
-        if self.carriage_returns > 0 {
-            let lines = self.carriage_returns;
-            let note = Note::new(
-                NoteCode::Degraded,
-                format!("{} with CR LF kept unchanged", stemmata_model::plural(lines, "line")),
-            );
-            self.decoded.notes.push(note);
-        }
-        self.decoded
+            None => unreadable(RUNTIME, line_id(bytes), bytes, native),
+        };
+        decoder.push(entry);
     }
 }
 
-/// Derives the id of a line that has none from its content: where it stands must not matter, so that a
-/// chain decodes to the same entries whether it is read whole or commit by commit.
+/// Notes records that are carried without being understood.
+fn note_degraded(decoder: &mut Decoder, whole: &Whole<'_>) {
+    let name = whole.record.type_text();
+    if (name == "user" || name == "assistant") && whole.inside.message.is_none() {
+        let message = format!("`{name}` record without a message is carried as metadata");
+        decoder.note(NoteCode::Degraded, message);
+    }
+    each_unknown(whole, &mut |name| decoder.note_unknown(name));
+}
+
+/// Derives the id of a line that has none from its content.
 fn line_id(line: &[u8]) -> EntryId {
-    let hash = blake3::Hash::from_bytes(blake3::derive_key(LINE_ID_CONTEXT, line)).to_hex();
-    EntryId::new(format!("line-{}", hash.split_at(32).0)).expect("hex digits are a name")
-}
-
-fn unreadable(line: &[u8], native: NativeSpan) -> Entry {
-    let text = String::from_utf8_lossy(line);
-    Entry {
-        id: line_id(line),
-        parent: None,
-        timestamp: None,
-        role: Role::System,
-        kind: EntryKind::Unreadable,
-        body: Body::Blocks,
-        parts: vec![opaque(OPAQUE_UNREADABLE, serde_json::Value::from(text).to_string())],
-        meta: EntryMeta { visibility: Visibility { agent: false, user: false }, ..EntryMeta::default() },
-        native,
-    }
+    id_of(LINE_ID_CONTEXT, line)
 }
 
 fn entry(Whole { record, inside }: Whole<'_>, line: &[u8], native: NativeSpan) -> Entry {

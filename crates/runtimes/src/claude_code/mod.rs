@@ -42,11 +42,12 @@ use stemmata_model::{Entry, FormatId, Timestamp};
 use crate::adapter::{
     Adapter, ClientPlace, Detection, Keeping, Keeps, PlaceRequest, Placer, Placing, Validator, is_uuid_shaped,
 };
+use crate::lines::split::LineSplitter;
 use crate::reading::{OwnReading, Reading};
 use crate::repair::Document;
 
 pub use client::CLIENT;
-pub use decode::{OPAQUE_UNREADABLE, RUNTIME};
+pub use decode::RUNTIME;
 pub use encode::ENCODED_VERSION;
 pub use facts::{TEMPLATE_MAIN, TEMPLATE_SUBAGENT};
 pub use stream::{FORMAT_STREAM, STREAM};
@@ -54,9 +55,10 @@ pub use stream::{FORMAT_STREAM, STREAM};
 /// The name of the format.
 pub const FORMAT: &str = "claude-code-v1";
 
-/// Its lines are large, and its tree needs more than one line tells: nothing is shared with other formats of lines.
+/// Its lines are large, and its tree needs more than one line tells: it shares the splitter and the decoder of formats of
+/// lines, and reads records by itself.
 static READING: OwnReading = OwnReading {
-    splitter: |granularity, state| Box::new(split::LineSplitter::new(granularity, state)),
+    splitter: |granularity, state| Box::new(LineSplitter::new(split::Turns, granularity, state)),
     decode: decode::decode,
     ids: ids::ids,
     plan_compaction: compaction::plan,

@@ -9,6 +9,7 @@ use super::ClaudeCode;
 use crate::adapter::{Adapter as _, Confidence, Keeps};
 use crate::captured::Captured;
 use crate::json::{Field, RecordError, borrowed_object, is_string, owned, parse_line, text};
+use crate::lines::facts::Templates;
 use crate::lines::facts::TitleRank;
 use crate::lines::{Dialect, Line, Turn, entry_id, no_rescue};
 
@@ -22,8 +23,7 @@ pub const STREAM: Captured = Captured { name: FORMAT_STREAM, dialect: &DIALECT, 
 
 static DIALECT: Dialect = Dialect {
     runtime: RUNTIME,
-    main: "claude-code/main",
-    subagent: "claude-code/subagent",
+    templates: Templates { main: "claude-code/main", subagent: "claude-code/subagent" },
     read,
     rescue: no_rescue,
 };

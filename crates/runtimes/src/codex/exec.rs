@@ -10,14 +10,19 @@ use crate::captured::Captured;
 use crate::json::{
     Field, Object, RecordError, borrowed_object, is_string, one_line, owned, parse_line, quote, text,
 };
+use crate::lines::facts::Templates;
 use crate::lines::facts::TitleRank;
 use crate::lines::unknown::type_name;
 use crate::lines::{Dialect, Line, Turn, no_rescue, opaque};
 
 pub(super) const RUNTIME: &str = "codex-exec";
 
-static DIALECT: Dialect =
-    Dialect { runtime: RUNTIME, main: "codex/main", subagent: "codex/subagent", read, rescue: no_rescue };
+static DIALECT: Dialect = Dialect {
+    runtime: RUNTIME,
+    templates: Templates { main: "codex/main", subagent: "codex/subagent" },
+    read,
+    rescue: no_rescue,
+};
 
 /// The format of headless Codex's output.
 pub const FORMAT_EXEC: &str = "codex-exec-v1";

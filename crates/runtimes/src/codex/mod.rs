@@ -34,6 +34,7 @@ use crate::adapter::{
     Adapter, ClientPlace, Detection, Keeps, PlaceRequest, Placer, Validator, is_uuid_shaped,
 };
 use crate::lines::Dialect;
+use crate::lines::facts::Templates;
 use crate::reading::Reading;
 use crate::repair::Document;
 
@@ -54,8 +55,7 @@ pub const FORMAT_LEGACY: &str = "codex-legacy-v1";
 
 static DIALECT: Dialect = Dialect {
     runtime: RUNTIME,
-    main: "codex/main",
-    subagent: "codex/subagent",
+    templates: Templates { main: "codex/main", subagent: "codex/subagent" },
     read: read::read,
     rescue: loader::apart,
 };

@@ -1,16 +1,14 @@
 //! From a document to entries: one for each record, and nothing lost.
 
-use stemmata_model::{
-    Body, Entry, EntryId, EntryKind, EntryMeta, NativeSpan, Note, NoteCode, Role, Visibility, to_u64,
-};
+use stemmata_model::{Entry, EntryId, NativeSpan, Note, NoteCode, to_u64};
 
 use super::Dialect;
 use crate::adapter::{Decoded, IdKind};
 use crate::clients::UNREADABLE;
 use crate::json::{RecordError, is_blank};
-use crate::lines::decode::{OPAQUE_UNREADABLE, line_id};
+use crate::lines::decode::line_id;
 use crate::lines::unknown::NotedTypes;
-use crate::lines::{Line, opaque};
+use crate::lines::{self, Line};
 
 /// Decodes a document; one that is none is an entry that nobody reads, with a note.
 pub(crate) fn decode(dialect: &Dialect, bytes: &[u8]) -> Decoded {
@@ -89,16 +87,6 @@ pub(crate) fn unreadable_note(bytes: &[u8], error: &RecordError) -> Note {
 }
 
 fn unreadable(dialect: &Dialect, bytes: &[u8]) -> Entry {
-    let json = serde_json::Value::from(String::from_utf8_lossy(bytes)).to_string();
-    Entry {
-        id: line_id(bytes),
-        parent: None,
-        timestamp: None,
-        role: Role::System,
-        kind: EntryKind::Unreadable,
-        body: Body::Blocks,
-        parts: vec![opaque(dialect.runtime, OPAQUE_UNREADABLE, &json)],
-        meta: EntryMeta { visibility: Visibility { agent: false, user: false }, ..EntryMeta::default() },
-        native: NativeSpan { offset: 0, length: to_u64(bytes.len()) },
-    }
+    let native = NativeSpan { offset: 0, length: to_u64(bytes.len()) };
+    lines::decode::unreadable(dialect.runtime, line_id(bytes), bytes, native)
 }

@@ -44,7 +44,6 @@ impl Splitter for DocumentSplitter {
                 return Cut::default();
             }
         };
-        let names = self.dialect.names();
         let (mut total, mut latest) = (Counts::default(), None);
         for record in records {
             total = add(total, counts(&record.line));
@@ -55,7 +54,7 @@ impl Splitter for DocumentSplitter {
             let unknown = record.line.unknown_names().filter(|name| *name != UNREADABLE);
             unknown.for_each(|name| self.unknown.count(name));
             latest = latest.max(record.line.time);
-            self.facts.learn(&names, record.line.hints, record.line.time);
+            self.facts.learn(self.dialect.templates, record.line.hints, record.line.time);
         }
         Cut { before: None, after: Some(Self::segment(latest, total)) }
     }
@@ -65,7 +64,7 @@ impl Splitter for DocumentSplitter {
     }
 
     fn template(&self) -> Template {
-        self.facts.template(&self.dialect.names())
+        self.facts.template(self.dialect.templates)
     }
 
     fn open(&self) -> SegmentFacts {

@@ -19,6 +19,7 @@ use crate::document::compactions::none;
 use crate::document::mend::{Mended, mend, name};
 use crate::document::{Dialect, Record, head, inside, whole};
 use crate::json::{Field, Object, RecordError, is_blank, one_line, text};
+use crate::lines::facts::Templates;
 use crate::lines::facts::TitleRank;
 use crate::lines::unknown::type_name;
 use crate::lines::{Line, entry_id};
@@ -28,8 +29,7 @@ use crate::repair::{Document, ROUNDS_MAX};
 
 static DIALECT: Dialect = Dialect {
     runtime: RUNTIME,
-    main: "gemini/main",
-    subagent: "gemini/subagent",
+    templates: Templates { main: "gemini/main", subagent: "gemini/subagent" },
     read,
     list,
     compactions: none,

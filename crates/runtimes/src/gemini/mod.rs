@@ -32,6 +32,7 @@ use crate::adapter::{
 };
 use crate::document::head;
 use crate::lines::Dialect;
+use crate::lines::facts::Templates;
 use crate::reading::Reading;
 use crate::repair::Document;
 
@@ -46,8 +47,7 @@ pub const FORMAT: &str = "gemini-v1";
 
 static DIALECT: Dialect = Dialect {
     runtime: RUNTIME,
-    main: "gemini/main",
-    subagent: "gemini/subagent",
+    templates: Templates { main: "gemini/main", subagent: "gemini/subagent" },
     read: read::read,
     rescue: record::apart,
 };

@@ -44,6 +44,6 @@ fn seen(part: &Part) -> (u64, u64) {
     }
 }
 
-fn chars(text: &str) -> u64 {
+pub(crate) fn chars(text: &str) -> u64 {
     u64::try_from(text.chars().count()).unwrap_or(u64::MAX)
 }

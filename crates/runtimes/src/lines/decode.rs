@@ -4,6 +4,7 @@ use stemmata_model::{
     Body, Entry, EntryId, EntryKind, EntryMeta, NativeSpan, Note, NoteCode, Role, Visibility, to_u64,
 };
 
+use super::split::kept_as_it_is;
 use super::unknown::NotedTypes;
 use super::{Dialect, Line, opaque};
 use crate::adapter::{Decoded, IdKind};
@@ -20,23 +21,9 @@ const LINE_ID_CONTEXT: &str = "stemmata.line.v1";
 
 /// Decodes whole lines; the last one may lack its newline.
 pub(crate) fn decode(dialect: &Dialect, bytes: &[u8]) -> Decoded {
-    let mut decoder = Decoder {
-        dialect,
-        decoded: Decoded::default(),
-        lines: 0,
-        line_notes: 0,
-        carriage_returns: 0,
-        unknown: NotedTypes::default(),
-    };
-    let mut start = 0;
-    while start < bytes.len() {
-        let rest = bytes.get(start..).unwrap_or_default();
-        let length = memchr::memchr(b'\n', rest);
-        let line = rest.get(..length.unwrap_or(rest.len())).unwrap_or_default();
-        decoder.line(line, start, length.is_some());
-        start += line.len() + 1;
-    }
-    decoder.finish()
+    Decoder::run(bytes, |decoder, line, offset, is_complete| {
+        dialect.decode(decoder, line, offset, is_complete)
+    })
 }
 
 /// Hands out the ids of the records of one line, of each its own first.
@@ -52,15 +39,78 @@ pub(crate) fn ids(dialect: &Dialect, line: &[u8], found: &mut dyn FnMut(IdKind, 
     });
 }
 
-/// Derives the id of a line that has none from its content: where it stands must not matter, so that a
-/// chain decodes to the same entries whether it is read whole or commit by commit.
+/// Derives the id of a line that has none from its content.
 pub(crate) fn line_id(line: &[u8]) -> EntryId {
-    let hash = blake3::Hash::from_bytes(blake3::derive_key(LINE_ID_CONTEXT, line)).to_hex();
+    id_of(LINE_ID_CONTEXT, line)
+}
+
+/// Derives the id of a line from its content: where it stands must not matter, so that a chain decodes to the same entries
+/// whether it is read whole or commit by commit. `context` separates formats whose ids were made apart.
+pub(crate) fn id_of(context: &str, line: &[u8]) -> EntryId {
+    let hash = blake3::Hash::from_bytes(blake3::derive_key(context, line)).to_hex();
     EntryId::new(format!("line-{}", hash.split_at(32).0)).expect("hex digits are a name")
 }
 
-struct Decoder<'d> {
-    dialect: &'d Dialect,
+/// Returns the entry of bytes that are no record.
+pub(crate) fn unreadable(runtime: &str, id: EntryId, bytes: &[u8], native: NativeSpan) -> Entry {
+    let json = serde_json::Value::from(String::from_utf8_lossy(bytes)).to_string();
+    Entry {
+        id,
+        parent: None,
+        timestamp: None,
+        role: Role::System,
+        kind: EntryKind::Unreadable,
+        body: Body::Blocks,
+        parts: vec![opaque(runtime, OPAQUE_UNREADABLE, &json)],
+        meta: EntryMeta { visibility: Visibility { agent: false, user: false }, ..EntryMeta::default() },
+        native,
+    }
+}
+
+impl Dialect {
+    fn decode(&self, decoder: &mut Decoder, line: &[u8], offset: usize, is_complete: bool) {
+        let error = match (self.read)(line) {
+            Ok(read) => {
+                decoder.note_torn(is_complete);
+                return self.part(decoder, line, offset, Some(read));
+            }
+            Err(error) => error,
+        };
+        let parts = self.rescued(line);
+        if parts.is_empty() {
+            decoder.note_unreadable(line, &error, is_complete);
+            return self.part(decoder, line, offset, None);
+        }
+        let bytes = line.len();
+        let what = match parts.iter().filter(|part| part.line.is_some()).count() {
+            1 => format!("what can be read of its {bytes} bytes is shown"),
+            records => format!("each of its {records} records is shown"),
+        };
+        decoder.note(NoteCode::UnparsableLine, format!("{error}: {what}"));
+        for part in parts {
+            let start = offset + part.range.start;
+            self.part(decoder, line.get(part.range).unwrap_or_default(), start, part.line);
+        }
+    }
+
+    /// Takes a line, or a part of one.
+    fn part(&self, decoder: &mut Decoder, bytes: &[u8], offset: usize, read: Option<Line>) {
+        let native = NativeSpan { offset: to_u64(offset), length: to_u64(bytes.len()) };
+        let entry = match read {
+            Some(read) => {
+                read.unknown_names().for_each(|name| decoder.note_unknown(name));
+                let id = read.id.clone().unwrap_or_else(|| line_id(bytes));
+                read.into_entry(id, native)
+            }
+            None => unreadable(self.runtime, line_id(bytes), bytes, native),
+        };
+        decoder.push(entry);
+    }
+}
+
+/// What is decoded of lines so far, with a bounded list of what is to be said of them.
+#[derive(Default)]
+pub(crate) struct Decoder {
     decoded: Decoded,
     lines: u64,
     line_notes: usize,
@@ -68,91 +118,52 @@ struct Decoder<'d> {
     unknown: NotedTypes,
 }
 
-impl Decoder<'_> {
-    fn line(&mut self, line: &[u8], offset: usize, is_complete: bool) {
-        self.lines += 1;
-        if is_blank(line) {
-            return;
-        }
-        self.carriage_returns += u64::from(line.ends_with(b"\r"));
-        let error = match (self.dialect.read)(line) {
-            Ok(read) => {
-                if !is_complete {
-                    self.note(NoteCode::TornTail, "the last line has no newline".to_owned());
-                }
-                return self.part(line, offset, Some(read));
+impl Decoder {
+    /// Hands out each line that is not blank, where it begins, and whether its newline is there.
+    pub(crate) fn run(bytes: &[u8], mut take: impl FnMut(&mut Self, &[u8], usize, bool)) -> Decoded {
+        let mut decoder = Self::default();
+        let mut start = 0;
+        while start < bytes.len() {
+            let rest = bytes.get(start..).unwrap_or_default();
+            let length = memchr::memchr(b'\n', rest);
+            let line = rest.get(..length.unwrap_or(rest.len())).unwrap_or_default();
+            decoder.lines += 1;
+            if !is_blank(line) {
+                decoder.carriage_returns += u64::from(line.ends_with(b"\r"));
+                take(&mut decoder, line, start, length.is_some());
             }
-            Err(error) => error,
-        };
-        let parts = self.dialect.rescued(line);
-        if parts.is_empty() {
-            self.note_unreadable(line, &error, is_complete);
-            return self.part(line, offset, None);
+            start += line.len() + 1;
         }
-        let bytes = line.len();
-        let what = match parts.iter().filter(|part| part.line.is_some()).count() {
-            1 => format!("what can be read of its {bytes} bytes is shown"),
-            records => format!("each of its {records} records is shown"),
-        };
-        self.note(NoteCode::UnparsableLine, format!("{error}: {what}"));
-        for part in parts {
-            let start = offset + part.range.start;
-            self.part(line.get(part.range).unwrap_or_default(), start, part.line);
-        }
+        decoder.finish()
     }
 
-    /// Takes a line, or a part of one.
-    fn part(&mut self, bytes: &[u8], offset: usize, read: Option<Line>) {
-        let native = NativeSpan { offset: to_u64(offset), length: to_u64(bytes.len()) };
-        let entry = match read {
-            Some(read) => {
-                self.note_unknown(&read);
-                let id = read.id.clone().unwrap_or_else(|| line_id(bytes));
-                read.into_entry(id, native)
-            }
-            None => self.unreadable(bytes, native),
-        };
+    pub(crate) fn push(&mut self, entry: Entry) {
         self.decoded.entries.push(entry);
     }
 
-    fn unreadable(&self, line: &[u8], native: NativeSpan) -> Entry {
-        let text = String::from_utf8_lossy(line);
-        let json = serde_json::Value::from(text).to_string();
-        Entry {
-            id: line_id(line),
-            parent: None,
-            timestamp: None,
-            role: Role::System,
-            kind: EntryKind::Unreadable,
-            body: Body::Blocks,
-            parts: vec![opaque(self.dialect.runtime, OPAQUE_UNREADABLE, &json)],
-            meta: EntryMeta { visibility: Visibility { agent: false, user: false }, ..EntryMeta::default() },
-            native,
+    /// Notes a record that is whole and lacks its newline.
+    pub(crate) fn note_torn(&mut self, is_complete: bool) {
+        if !is_complete {
+            self.note(NoteCode::TornTail, "the last line has no newline".to_owned());
         }
     }
 
-    fn note_unknown(&mut self, read: &Line) {
-        for name in read.unknown_names() {
-            if let Some(message) = self.unknown.note(name) {
-                self.note(NoteCode::UnknownRecord, message);
-            }
+    /// Notes a type that is carried without being understood.
+    pub(crate) fn note_unknown(&mut self, name: &str) {
+        if let Some(message) = self.unknown.note(name) {
+            self.note(NoteCode::UnknownRecord, message);
         }
     }
 
-    fn note_unreadable(&mut self, line: &[u8], error: &RecordError, is_complete: bool) {
-        let bytes = line.len();
-        let nul = if line.contains(&0) { " with NUL bytes" } else { "" };
+    pub(crate) fn note_unreadable(&mut self, line: &[u8], error: &RecordError, is_complete: bool) {
         if is_complete {
-            self.note(NoteCode::UnparsableLine, format!("{error}: {bytes} bytes{nul} kept as they are"));
+            self.note(NoteCode::UnparsableLine, kept_as_it_is(line, error));
         } else {
-            self.note(
-                NoteCode::TornTail,
-                format!("the last line is cut: {bytes} bytes{nul} kept as they are"),
-            );
+            self.note(NoteCode::TornTail, kept_as_it_is(line, &"the last line is cut"));
         }
     }
 
-    fn note(&mut self, code: NoteCode, message: String) {
+    pub(crate) fn note(&mut self, code: NoteCode, message: String) {
         self.line_notes += 1;
         if self.line_notes <= LINE_NOTES_MAX {
             let note = Note::at_line(code, self.lines, message);

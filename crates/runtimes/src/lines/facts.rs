@@ -5,7 +5,6 @@
 use serde_json::{Value, json};
 use stemmata_model::{SessionId, Template, Timestamp};
 
-use super::Dialect;
 use crate::adapter::SessionFacts;
 
 /// Characters of a title: one line of a listing.
@@ -57,21 +56,37 @@ pub fn with_title_of(state: &[u8], facts: &SessionFacts) -> Vec<u8> {
     state.to_string().into_bytes()
 }
 
-/// What one line says of its session.
+/// What one line says of its session. Texts may be borrowed from the line: most say what was said before.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Hints {
-    pub(crate) session: Option<String>,
+pub(crate) struct Hints<S = String> {
+    pub(crate) session: Option<S>,
     /// Of a subagent: the session that started it.
-    pub(crate) parent: Option<String>,
-    pub(crate) agent: Option<String>,
+    pub(crate) parent: Option<S>,
+    pub(crate) agent: Option<S>,
     /// Whether the transcript is a subagent's; the first line that says so decides.
     pub(crate) is_subagent: Option<bool>,
-    pub(crate) cwd: Option<String>,
-    pub(crate) git_branch: Option<String>,
+    pub(crate) cwd: Option<S>,
+    pub(crate) git_branch: Option<S>,
     /// The remote of the repository that it works in.
-    pub(crate) remote: Option<String>,
-    pub(crate) version: Option<String>,
-    pub(crate) title: Option<(TitleRank, String)>,
+    pub(crate) remote: Option<S>,
+    pub(crate) version: Option<S>,
+    pub(crate) title: Option<(TitleRank, S)>,
+}
+
+/// The templates of a format, as the bytes of a transcript alone tell them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Templates {
+    /// Of a main conversation.
+    pub(crate) main: &'static str,
+    /// Of a subagent's.
+    pub(crate) subagent: &'static str,
+}
+
+impl Templates {
+    pub(crate) fn of(self, is_subagent: bool) -> Template {
+        let name = if is_subagent { self.subagent } else { self.main };
+        Template::new(name).expect("both names are short and plain")
+    }
 }
 
 /// Facts that grow line by line.
@@ -86,27 +101,33 @@ impl Facts {
     }
 
     /// Returns the template to hash into commits.
-    pub(crate) fn template(&self, dialect: &Dialect) -> Template {
-        self.facts.template.clone().unwrap_or_else(|| template(dialect, false))
+    pub(crate) fn template(&self, templates: Templates) -> Template {
+        self.facts.template.clone().unwrap_or_else(|| templates.of(false))
     }
 
     /// Takes what a line says.
-    pub(crate) fn learn(&mut self, dialect: &Dialect, hints: Hints, time: Option<Timestamp>) {
+    pub(crate) fn learn<S: AsRef<str> + Into<String>>(
+        &mut self,
+        templates: Templates,
+        hints: Hints<S>,
+        time: Option<Timestamp>,
+    ) {
         let facts = &mut self.facts;
         if facts.session.is_none() {
-            facts.session = hints.session.and_then(|id| SessionId::new(id).ok());
+            facts.session = hints.session.and_then(|id| SessionId::new(id.as_ref()).ok());
         }
         if facts.parent.is_none() {
-            facts.parent = hints.parent.and_then(|id| SessionId::new(id).ok());
+            facts.parent = hints.parent.and_then(|id| SessionId::new(id.as_ref()).ok());
         }
         if facts.agent.is_none() {
-            facts.agent = hints.agent;
+            facts.agent = hints.agent.map(S::into);
         }
         if let (None, Some(is_subagent)) = (&facts.template, hints.is_subagent) {
-            facts.template = Some(template(dialect, is_subagent));
+            facts.template = Some(templates.of(is_subagent));
         }
         // It is the remote of the directory that was named with it.
-        if hints.cwd.is_some() && facts.cwd.is_some() && hints.cwd != facts.cwd {
+        let cwd = hints.cwd.as_ref().map(S::as_ref);
+        if cwd.is_some() && facts.cwd.is_some() && cwd != facts.cwd.as_deref() {
             facts.remote = None;
         }
         keep_last(&mut facts.remote, hints.remote);
@@ -118,7 +139,7 @@ impl Facts {
             facts.last_timestamp = Some(facts.last_timestamp.map_or(time, |last| last.max(time)));
         }
         if let Some((rank, title)) = hints.title {
-            facts.entitle(rank, &title);
+            facts.entitle(rank, title.as_ref());
         }
     }
 
@@ -143,16 +164,19 @@ impl Facts {
     }
 
     /// Reads what [`Facts::to_json`] wrote; none where it is something else.
-    pub(crate) fn from_json(value: &Value) -> Option<Self> {
+    pub(crate) fn from_json(value: &Value, templates: Templates) -> Option<Self> {
         let string = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
         let time = |key: &str| value.get(key).and_then(Value::as_i64).map(Timestamp::from_micros);
         let title_rank = TitleRank::of_number(value.get("rank")?.as_u64()?)?;
+        // Version 0.1 wrote for Claude Code whether it is a subagent's.
+        let is_subagent = || value.get("subagent").and_then(Value::as_bool);
+        let template = string("template").and_then(|name| Template::new(name).ok());
         Some(Self {
             facts: SessionFacts {
                 session: string("session").and_then(|id| SessionId::new(id).ok()),
                 parent: string("parent").and_then(|id| SessionId::new(id).ok()),
                 agent: string("agent"),
-                template: string("template").and_then(|name| Template::new(name).ok()),
+                template: template.or_else(|| is_subagent().map(|is_subagent| templates.of(is_subagent))),
                 cwd: string("cwd"),
                 git_branch: string("branch"),
                 // Whoever reads on from a state has learnt it.
@@ -167,15 +191,13 @@ impl Facts {
     }
 }
 
-/// Returns the template of a main conversation or a subagent's.
-fn template(dialect: &Dialect, is_subagent: bool) -> Template {
-    let name = if is_subagent { dialect.subagent } else { dialect.main };
-    Template::new(name).expect("both names are short and plain")
-}
-
-fn keep_last(kept: &mut Option<String>, value: Option<String>) {
-    if let Some(value) = value.filter(|value| !value.is_empty()) {
-        *kept = Some(value);
+/// Keeps the last text that is there and not empty, without an allocation where it is the same.
+fn keep_last<S: AsRef<str> + Into<String>>(kept: &mut Option<String>, value: Option<S>) {
+    if let Some(value) = value
+        && !value.as_ref().is_empty()
+        && kept.as_deref() != Some(value.as_ref())
+    {
+        *kept = Some(value.into());
     }
 }
 

@@ -16,11 +16,11 @@ use serde_json::{Value, json};
 use stemmata_model::{CommitType, Counts, Granularity, Note, NoteCode, Template, Timestamp};
 
 use super::count::{UNSEEN, add, counts};
-use super::facts::{Facts, Hints};
+use super::facts::{Facts, Hints, Templates};
 use super::unknown::Unknown;
 use super::{Dialect, Line, Turn};
 use crate::adapter::{Cut, SegmentFacts, SessionFacts, Splitter};
-use crate::json::is_blank;
+use crate::json::{RecordError, is_blank};
 
 /// The version of the state that [`Splitter::state`] returns; another one is treated as none.
 const STATE_VERSION: u64 = 1;
@@ -28,120 +28,154 @@ const STATE_VERSION: u64 = 1;
 /// Notes about unreadable lines that one splitter gives: a file of garbage should not fill the memory.
 const UNREADABLE_NOTES_MAX: u64 = 100;
 
+/// Where commits of a format end whose transcripts are lines.
+pub(crate) trait Rule: Send {
+    fn templates(&self) -> Templates;
+
+    /// Takes the next line that is not blank: advances `split` and says where a commit ends.
+    fn line(&self, split: &mut Split, line: &[u8], notes: &mut Vec<Note>) -> Cut;
+}
+
 /// Everything that decides future cuts, at a closed boundary.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Ground {
-    facts: Facts,
+pub(crate) struct Ground {
+    pub(crate) facts: Facts,
     /// Complete lines so far, for notes.
-    lines: u64,
+    pub(crate) lines: u64,
     /// Hash of the last answer's message id; ids are foreign and so of any length.
-    message: Option<String>,
+    pub(crate) message: Option<String>,
 }
 
 /// What the open commit holds so far; nothing at a closed boundary.
 #[derive(Debug, Clone, Copy, Default)]
-struct Open {
+pub(crate) struct Open {
     /// Whether the turn at its end holds a part of the conversation.
-    has_conversation: bool,
-    /// Whether it is a compaction whose summary may still follow.
-    is_marked: bool,
+    pub(crate) has_conversation: bool,
+    /// Whether a compaction began in it whose summary has not come.
+    pub(crate) awaits_summary: bool,
     /// Places in it where a turn ended.
     turns: u32,
-    timestamp: Option<Timestamp>,
-    counts: Counts,
+    pub(crate) timestamp: Option<Timestamp>,
+    pub(crate) counts: Counts,
 }
 
 impl Open {
+    pub(crate) const fn holds_conversation(&self) -> bool {
+        self.has_conversation || self.turns > 0
+    }
+
     const fn facts(&self, commit_type: CommitType) -> SegmentFacts {
         SegmentFacts { commit_type, timestamp: self.timestamp, counts: self.counts }
     }
 }
 
-/// Splits a transcript; see the module.
-pub(crate) struct LineSplitter {
-    dialect: &'static Dialect,
-    granularity: Granularity,
-    ground: Ground,
-    open: Open,
+/// How far a transcript is split.
+pub(crate) struct Split {
+    pub(crate) granularity: Granularity,
+    pub(crate) ground: Ground,
+    pub(crate) open: Open,
     /// The ground at the last closed boundary.
     closed: Ground,
-    unreadable: u64,
+    pub(crate) unreadable: u64,
     /// Lines that a note would be about.
     noted: u64,
-    unknown: Unknown,
+    pub(crate) unknown: Unknown,
 }
 
-impl LineSplitter {
-    /// Starts at the beginning, or where `state` was left; a state that cannot be read is none.
-    pub(crate) fn new(dialect: &'static Dialect, granularity: Granularity, state: Option<&[u8]>) -> Self {
-        let ground = state.and_then(Ground::read).unwrap_or_default();
-        let closed = ground.clone();
-        let (open, unknown) = (Open::default(), Unknown::default());
-        Self { dialect, granularity, closed, ground, open, unreadable: 0, noted: 0, unknown }
-    }
-
-    /// Returns whether a commit ends before this line, and counts the turn that ends there.
-    fn closes_before(&mut self, turn: Turn, begins_message: bool) -> bool {
-        match turn {
-            Turn::Prompt | Turn::Start | Turn::Settings | Turn::Clear | Turn::Header
-                if self.open.has_conversation =>
-            {
-                self.open.has_conversation = false;
-                self.open.turns += 1;
-                match self.granularity {
-                    Granularity::Turn | Granularity::Message => true,
-                    Granularity::Every(turns) => self.open.turns >= turns,
-                }
-            }
-            Turn::Compaction | Turn::CompactionMark => self.open.has_conversation || self.open.turns > 0,
-            Turn::Conversation => begins_message && self.open.has_conversation,
-            Turn::Prompt
-            | Turn::Start
-            | Turn::Settings
-            | Turn::Clear
-            | Turn::Header
-            | Turn::Restated
-            | Turn::Rewind(_)
-            | Turn::RewindTo
-            | Turn::Aside
-            | Turn::Other => false,
+impl Split {
+    /// Counts the turn that ends here, and returns whether a commit ends with it.
+    pub(crate) fn ends_turn(&mut self) -> bool {
+        self.open.has_conversation = false;
+        self.open.turns += 1;
+        match self.granularity {
+            Granularity::Turn | Granularity::Message => true,
+            Granularity::Every(turns) => self.open.turns >= turns,
         }
     }
 
-    fn take(&mut self, line: Line) -> Cut {
-        line.unknown_names().for_each(|name| self.unknown.count(name));
+    /// Ends a commit behind the lines so far.
+    pub(crate) fn close(&mut self, commit_type: CommitType) -> SegmentFacts {
+        self.closed = self.ground.clone();
+        std::mem::take(&mut self.open).facts(commit_type)
+    }
+
+    pub(crate) fn count(&mut self, counts: Counts) {
+        self.open.counts = add(self.open.counts, counts);
+    }
+
+    pub(crate) fn note_unreadable(&mut self, line: &[u8], error: &RecordError, notes: &mut Vec<Note>) {
+        self.note(NoteCode::UnparsableLine, &kept_as_it_is(line, error), notes);
+    }
+
+    pub(crate) fn note(&mut self, code: NoteCode, message: &str, notes: &mut Vec<Note>) {
+        self.noted += 1;
+        if self.noted > UNREADABLE_NOTES_MAX {
+            return;
+        }
+        let more =
+            if self.noted == UNREADABLE_NOTES_MAX { "; further unreadable lines are not listed" } else { "" };
+        notes.push(Note::at_line(code, self.ground.lines, format!("{message}{more}")));
+    }
+}
+
+/// Says of a line that is no record why, and how large it is.
+pub(super) fn kept_as_it_is(line: &[u8], why: &dyn std::fmt::Display) -> String {
+    let bytes = line.len();
+    let nul = if line.contains(&0) { " with NUL bytes" } else { "" };
+    format!("{why}: {bytes} bytes{nul} kept as they are")
+}
+
+/// Splits a transcript by the rule of its format.
+pub(crate) struct LineSplitter<R> {
+    rule: R,
+    split: Split,
+}
+
+impl<R: Rule> LineSplitter<R> {
+    /// Starts at the beginning, or where `state` was left; a state that cannot be read is none.
+    pub(crate) fn new(rule: R, granularity: Granularity, state: Option<&[u8]>) -> Self {
+        let ground = state.and_then(|state| Ground::read(state, rule.templates())).unwrap_or_default();
+        let closed = ground.clone();
+        let (open, unknown) = (Open::default(), Unknown::default());
+        Self { rule, split: Split { granularity, closed, ground, open, unreadable: 0, noted: 0, unknown } }
+    }
+}
+
+impl Dialect {
+    fn take(&self, split: &mut Split, line: Line) -> Cut {
+        line.unknown_names().for_each(|name| split.unknown.count(name));
         let message = match &line.meta.message_id {
-            Some(id) if self.granularity == Granularity::Message => {
+            Some(id) if split.granularity == Granularity::Message => {
                 Some(blake3::hash(id.as_bytes()).to_hex().to_string())
             }
             _ => None,
         };
-        let is_same = message.is_some() && message == self.ground.message;
-        let begins_message = self.granularity == Granularity::Message && !is_same;
+        let is_same = message.is_some() && message == split.ground.message;
+        let begins_message = split.granularity == Granularity::Message && !is_same;
         let mut cut = Cut::default();
-        if self.open.is_marked && ends_mark(line.turn) {
-            cut.before = Some(self.close(CommitType::Compaction));
-        } else if self.closes_before(line.turn, begins_message) {
+        if split.open.awaits_summary && ends_mark(line.turn) {
+            cut.before = Some(split.close(CommitType::Compaction));
+        } else if closes_before(split, line.turn, begins_message) {
             // The state at this boundary knows nothing of the line after it.
-            cut.before = Some(self.close(CommitType::Delta));
+            cut.before = Some(split.close(CommitType::Delta));
         }
-        self.ground.lines += 1;
-        if line.turn == Turn::Conversation && self.granularity == Granularity::Message {
-            self.ground.message = message;
+        split.ground.lines += 1;
+        if line.turn == Turn::Conversation && split.granularity == Granularity::Message {
+            split.ground.message = message;
         }
-        self.open.timestamp = self.open.timestamp.max(line.time);
+        split.open.timestamp = split.open.timestamp.max(line.time);
         // What a line lists was said in it alone where nothing was said before.
         let listed = line.listed.iter().filter(|listed| listed.is_message).count() as u64;
-        let is_alone = self.closed.lines == 0 && self.open.counts.messages == 0;
+        let is_alone = split.closed.lines == 0 && split.open.counts.messages == 0;
         let own = counts(&line);
         let messages = if is_alone { own.messages.max(listed) } else { own.messages };
-        self.open.counts = add(self.open.counts, Counts { messages, ..own });
-        self.ground.facts.learn(self.dialect, line.hints, line.time);
+        split.count(Counts { messages, ..own });
+        split.ground.facts.learn(self.templates, line.hints, line.time);
         match line.turn {
-            Turn::Prompt | Turn::Conversation => self.open.has_conversation = true,
-            Turn::CompactionMark => self.open.is_marked = true,
+            Turn::Prompt | Turn::Conversation => split.open.has_conversation = true,
+            Turn::CompactionMark => split.open.awaits_summary = true,
             Turn::Compaction => {
-                cut.after = Some(self.close(CommitType::Compaction));
+                cut.after = Some(split.close(CommitType::Compaction));
             }
             Turn::Header
             | Turn::Start
@@ -155,28 +189,32 @@ impl LineSplitter {
         }
         cut
     }
+}
 
-    /// Ends a commit behind the lines so far.
-    fn close(&mut self, commit_type: CommitType) -> SegmentFacts {
-        self.closed = self.ground.clone();
-        std::mem::take(&mut self.open).facts(commit_type)
-    }
-
-    fn note_unreadable(&mut self, line: &[u8], error: &dyn std::fmt::Display, notes: &mut Vec<Note>) {
-        self.noted += 1;
-        if self.noted > UNREADABLE_NOTES_MAX {
-            return;
+/// Returns whether a commit ends before this line, and counts the turn that ends there.
+fn closes_before(split: &mut Split, turn: Turn, begins_message: bool) -> bool {
+    match turn {
+        Turn::Prompt | Turn::Start | Turn::Settings | Turn::Clear | Turn::Header
+            if split.open.has_conversation =>
+        {
+            split.ends_turn()
         }
-        let bytes = line.len();
-        let nul = if line.contains(&0) { " with NUL bytes" } else { "" };
-        let more =
-            if self.noted == UNREADABLE_NOTES_MAX { "; further unreadable lines are not listed" } else { "" };
-        let message = format!("{error}: {bytes} bytes{nul} kept as they are{more}");
-        notes.push(Note::at_line(NoteCode::UnparsableLine, self.ground.lines, message));
+        Turn::Compaction | Turn::CompactionMark => split.open.holds_conversation(),
+        Turn::Conversation => begins_message && split.open.has_conversation,
+        Turn::Prompt
+        | Turn::Start
+        | Turn::Settings
+        | Turn::Clear
+        | Turn::Header
+        | Turn::Restated
+        | Turn::Rewind(_)
+        | Turn::RewindTo
+        | Turn::Aside
+        | Turn::Other => false,
     }
 }
 
-/// Returns whether no summary follows the mark of a compaction any more.
+/// Returns whether no summary can follow the mark of a compaction now.
 const fn ends_mark(turn: Turn) -> bool {
     match turn {
         Turn::Prompt
@@ -192,57 +230,66 @@ const fn ends_mark(turn: Turn) -> bool {
     }
 }
 
-impl Splitter for LineSplitter {
+impl Rule for &Dialect {
+    fn templates(&self) -> Templates {
+        self.templates
+    }
+
+    fn line(&self, split: &mut Split, line: &[u8], notes: &mut Vec<Note>) -> Cut {
+        let error = match (self.read)(line) {
+            Ok(read) => return self.take(split, read),
+            Err(error) => error,
+        };
+        split.ground.lines += 1;
+        let before = split.open.counts.entries;
+        // What people are shown of the session, and nothing that decides a commit.
+        for part in self.rescued(line) {
+            split.count(part.line.as_ref().map_or(UNSEEN, counts));
+            let Some(read) = part.line else { continue };
+            read.unknown_names().for_each(|name| split.unknown.count(name));
+            let hints = Hints { is_subagent: None, ..read.hints };
+            split.ground.facts.learn(self.templates, hints, read.time);
+        }
+        if split.open.counts.entries == before {
+            split.count(UNSEEN);
+            split.unreadable += 1;
+        }
+        split.note_unreadable(line, &error, notes);
+        Cut::default()
+    }
+}
+
+impl<R: Rule> Splitter for LineSplitter<R> {
     fn line(&mut self, line: &[u8], notes: &mut Vec<Note>) -> Cut {
         if is_blank(line) {
-            self.ground.lines += 1;
+            self.split.ground.lines += 1;
             return Cut::default();
         }
-        match (self.dialect.read)(line) {
-            Ok(read) => self.take(read),
-            Err(error) => {
-                self.ground.lines += 1;
-                let before = self.open.counts.entries;
-                // What people are shown of the session, and nothing that decides a commit.
-                for part in self.dialect.rescued(line) {
-                    self.open.counts = add(self.open.counts, part.line.as_ref().map_or(UNSEEN, counts));
-                    let Some(read) = part.line else { continue };
-                    read.unknown_names().for_each(|name| self.unknown.count(name));
-                    let hints = Hints { is_subagent: None, ..read.hints };
-                    self.ground.facts.learn(self.dialect, hints, read.time);
-                }
-                if self.open.counts.entries == before {
-                    self.open.counts = add(self.open.counts, UNSEEN);
-                    self.unreadable += 1;
-                }
-                self.note_unreadable(line, &error, notes);
-                Cut::default()
-            }
-        }
+        self.rule.line(&mut self.split, line, notes)
     }
 
     fn facts(&self) -> &SessionFacts {
-        self.ground.facts.session()
+        self.split.ground.facts.session()
     }
 
     fn template(&self) -> Template {
-        self.ground.facts.template(self.dialect)
+        self.split.ground.facts.template(self.rule.templates())
     }
 
     fn open(&self) -> SegmentFacts {
-        self.open.facts(CommitType::Delta)
+        self.split.open.facts(CommitType::Delta)
     }
 
     fn state(&self) -> Vec<u8> {
-        self.closed.write()
+        self.split.closed.write()
     }
 
     fn unknown(&self) -> &[(String, u64)] {
-        self.unknown.types()
+        self.split.unknown.types()
     }
 
     fn unreadable(&self) -> u64 {
-        self.unreadable
+        self.split.unreadable
     }
 }
 
@@ -257,13 +304,13 @@ impl Ground {
         state.to_string().into_bytes()
     }
 
-    fn read(state: &[u8]) -> Option<Self> {
+    fn read(state: &[u8], templates: Templates) -> Option<Self> {
         let state: Value = serde_json::from_slice(state).ok()?;
         if state.get("v")?.as_u64()? != STATE_VERSION {
             return None;
         }
         Some(Self {
-            facts: Facts::from_json(state.get("facts")?)?,
+            facts: Facts::from_json(state.get("facts")?, templates)?,
             lines: state.get("lines")?.as_u64()?,
             message: state.get("message")?.as_str().map(str::to_owned),
         })

@@ -15,12 +15,12 @@ use crate::document::compactions::{Within, name, without};
 use crate::document::{Dialect, Record, top_list, whole};
 use crate::json::{Field, Object, RecordError, is_string, quote, text};
 use crate::lines::Line;
+use crate::lines::facts::Templates;
 use crate::lines::facts::TitleRank;
 
 pub(super) static DIALECT: Dialect = Dialect {
     runtime: ANTHROPIC,
-    main: "anthropic-messages/main",
-    subagent: "anthropic-messages/subagent",
+    templates: Templates { main: "anthropic-messages/main", subagent: "anthropic-messages/subagent" },
     read,
     list: top_list,
     compactions,

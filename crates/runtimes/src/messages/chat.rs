@@ -10,6 +10,7 @@ use crate::data_url;
 use crate::document::compactions::none;
 use crate::document::{Dialect, Record, top_list, whole};
 use crate::json::{Field, Object, RecordError, borrowed_object, one_line, owned, quote, text};
+use crate::lines::facts::Templates;
 use crate::lines::facts::TitleRank;
 use crate::lines::{Line, opaque};
 use crate::repair::REPAIRED_TEXT;
@@ -19,8 +20,7 @@ const MADE_UP: &str = "function-";
 
 pub(super) static DIALECT: Dialect = Dialect {
     runtime: CHAT,
-    main: "openai-chat/main",
-    subagent: "openai-chat/subagent",
+    templates: Templates { main: "openai-chat/main", subagent: "openai-chat/subagent" },
     read,
     list: top_list,
     compactions: none,

@@ -13,14 +13,14 @@ use crate::data_url;
 use crate::document::compactions::{Within, name};
 use crate::document::{Dialect, Record, top_list, whole};
 use crate::json::{Field, Object, RecordError, borrowed_object, one_line, owned, quote, text};
+use crate::lines::facts::Templates;
 use crate::lines::facts::TitleRank;
 use crate::lines::{Line, entry_id, opaque};
 use crate::repair::REPAIRED_TEXT;
 
 pub(super) static DIALECT: Dialect = Dialect {
     runtime: RESPONSES,
-    main: "openai-responses/main",
-    subagent: "openai-responses/subagent",
+    templates: Templates { main: "openai-responses/main", subagent: "openai-responses/subagent" },
     read,
     list: top_list,
     compactions,

@@ -28,6 +28,7 @@ use stemmata_model::{Entry, FormatId, SessionId, Timestamp};
 
 use crate::adapter::{Adapter, ClientPlace, Confidence, Detection, PlaceRequest, Placer, Validator};
 use crate::document::{Dialect, head, whole};
+use crate::lines::facts::Templates;
 use crate::reading::Reading;
 use crate::repair::Document;
 
@@ -39,8 +40,7 @@ pub const FORMAT: &str = "opencode-v1";
 
 static DIALECT: Dialect = Dialect {
     runtime: RUNTIME,
-    main: "opencode/main",
-    subagent: "opencode/subagent",
+    templates: Templates { main: "opencode/main", subagent: "opencode/subagent" },
     read: read::read,
     list: read::list,
     compactions: context::compactions,

@@ -10,6 +10,7 @@ use crate::adapter::{Confidence, IdKind, Keeps};
 use crate::captured::visibility::{ShowAs, Shown};
 use crate::data_url;
 use crate::json::{Field, Object, RecordError, borrowed_object, is_true, owned, parse_line, quote, text};
+use crate::lines::facts::Templates;
 use crate::lines::facts::TitleRank;
 use crate::lines::own::Own;
 use crate::lines::unknown::type_name;
@@ -20,8 +21,7 @@ pub(crate) const RUNTIME: &str = "openhands";
 
 pub(super) static DIALECT: Dialect = Dialect {
     runtime: RUNTIME,
-    main: "openhands/main",
-    subagent: "openhands/subagent",
+    templates: Templates { main: "openhands/main", subagent: "openhands/subagent" },
     read,
     rescue: no_rescue,
 };

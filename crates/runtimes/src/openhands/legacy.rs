@@ -9,11 +9,11 @@ use crate::adapter::Confidence;
 use crate::document::compactions::none;
 use crate::document::{Dialect, Record, head, top_list, whole};
 use crate::json::RecordError;
+use crate::lines::facts::Templates;
 
 pub(super) static DIALECT: Dialect = Dialect {
     runtime: events::RUNTIME,
-    main: "openhands/main",
-    subagent: "openhands/subagent",
+    templates: Templates { main: "openhands/main", subagent: "openhands/subagent" },
     read,
     list: top_list,
     compactions: none,

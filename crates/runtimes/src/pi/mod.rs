@@ -34,6 +34,7 @@ use crate::adapter::{
     PlanStop, Segments, SourceError, Validator, is_uuid_shaped,
 };
 use crate::lines::Dialect;
+use crate::lines::facts::Templates;
 use crate::reading::Reading;
 use crate::repair::Document;
 
@@ -45,8 +46,7 @@ pub const RUNTIME: &str = "pi";
 
 static DIALECT: Dialect = Dialect {
     runtime: RUNTIME,
-    main: "pi/main",
-    subagent: "pi/subagent",
+    templates: Templates { main: "pi/main", subagent: "pi/subagent" },
     read: read::read,
     rescue: record::apart,
 };

@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use serde_json::Value;
-use stemmata_model::{Counts, IMAGE_TOKENS};
+use stemmata_model::{Counts, IMAGE_TOKENS, Role, Visibility};
 
 use super::*;
-use crate::claude_code::count::{UNSEEN, add, counts};
+use crate::claude_code::count::counts;
 use crate::claude_code::samples_tests::{corpus_files, transcript};
+use crate::json::is_blank;
+use crate::lines::count::{UNSEEN, add};
+use crate::lines::decode::LINE_NOTES_MAX;
 
 fn one(line: &str) -> Entry {
     let mut decoded = decode(line.as_bytes());

@@ -1,19 +1,27 @@
 //! Tests of the boundary rules: each rule by example, and the laws that hold for all transcripts.
 
 use proptest::prelude::*;
+use stemmata_model::Counts;
 
 use super::*;
+use crate::adapter::{SegmentFacts, Splitter as _};
 use crate::claude_code::samples_tests::{corpus_files, line, session};
+use crate::lines::count::add;
+use crate::lines::split::LineSplitter;
 
 type Cuts = Vec<Cut>;
 
-fn cuts(splitter: &mut LineSplitter, lines: &[Vec<u8>]) -> Cuts {
+fn started(granularity: Granularity, state: Option<&[u8]>) -> LineSplitter<Turns> {
+    LineSplitter::new(Turns, granularity, state)
+}
+
+fn cuts(splitter: &mut LineSplitter<Turns>, lines: &[Vec<u8>]) -> Cuts {
     let mut notes = Vec::new();
     lines.iter().map(|line| splitter.line(line, &mut notes)).collect()
 }
 
 fn all_cuts(granularity: Granularity, lines: &[Vec<u8>]) -> Cuts {
-    cuts(&mut LineSplitter::new(granularity, None), lines)
+    cuts(&mut started(granularity, None), lines)
 }
 
 /// Lines before which, and after which, a commit closes.
@@ -103,16 +111,16 @@ fn in_a_subagents_file_its_prompts_open_turns() {
     let lines = session("sSrSsSbcS");
     let cuts = all_cuts(Granularity::Turn, &lines);
     assert_eq!(places(&cuts), [4, 6, 8]);
-    let mut splitter = LineSplitter::new(Granularity::Turn, None);
-    assert_eq!(splitter.template(), template(false));
+    let mut splitter = started(Granularity::Turn, None);
+    assert_eq!(splitter.template(), TEMPLATES.of(false));
     splitter.line(&lines[0], &mut Vec::new());
-    assert_eq!(splitter.template(), template(true));
+    assert_eq!(splitter.template(), TEMPLATES.of(true));
     assert_eq!(splitter.facts().agent.as_deref(), Some("a1b2"));
 }
 
 #[test]
 fn a_segment_knows_its_time_and_counts() {
-    let mut splitter = LineSplitter::new(Granularity::Turn, None);
+    let mut splitter = started(Granularity::Turn, None);
     let mut notes = Vec::new();
     let mut closed = Vec::new();
     for (index, letter) in "mUARBC?U".chars().enumerate() {
@@ -129,7 +137,7 @@ fn a_segment_knows_its_time_and_counts() {
 
 #[test]
 fn a_segments_time_is_its_greatest() {
-    let mut splitter = LineSplitter::new(Granularity::Turn, None);
+    let mut splitter = started(Granularity::Turn, None);
     for (letter, second) in [('U', 5), ('A', 9), ('m', 0), ('R', 7)] {
         splitter.line(&line(letter, second), &mut Vec::new());
     }
@@ -140,7 +148,7 @@ fn a_segments_time_is_its_greatest() {
 fn counts_add_up_whatever_the_granularity() {
     let lines = session("mUATRBCxUAZ?U");
     let total = |granularity| {
-        let mut splitter = LineSplitter::new(granularity, None);
+        let mut splitter = started(granularity, None);
         let cuts = cuts(&mut splitter, &lines);
         let segments = cuts.iter().flat_map(|cut| [cut.before, cut.after]).flatten();
         segments.chain([splitter.open()]).fold(Counts::default(), |sum, segment| add(sum, segment.counts))
@@ -151,7 +159,7 @@ fn counts_add_up_whatever_the_granularity() {
 
 #[test]
 fn an_unreadable_line_gives_a_note_with_its_number() {
-    let mut splitter = LineSplitter::new(Granularity::Turn, None);
+    let mut splitter = started(Granularity::Turn, None);
     let mut notes = Vec::new();
     let garbage = b"{\"type\":\"user\0\0".to_vec();
     for line in [session("U").remove(0), Vec::new(), garbage] {
@@ -170,7 +178,7 @@ fn an_unreadable_line_gives_a_note_with_its_number() {
 /// same further cuts.
 fn check_monotone(granularity: Granularity, lines: &[Vec<u8>], resumes_max: usize) {
     let whole = all_cuts(granularity, lines);
-    let mut splitter = LineSplitter::new(granularity, None);
+    let mut splitter = started(granularity, None);
     let boundaries = places(&whole);
     let every = boundaries.len() / resumes_max.max(1) + 1;
     let mut states = vec![(0, splitter.state())];
@@ -186,7 +194,7 @@ fn check_monotone(granularity: Granularity, lines: &[Vec<u8>], resumes_max: usiz
     }
     for (from, state) in states.into_iter().step_by(every) {
         assert!(state.len() <= 4096, "{} bytes", state.len());
-        let mut resumed = LineSplitter::new(granularity, Some(&state));
+        let mut resumed = started(granularity, Some(&state));
         let mut expected = whole[from..].to_vec();
         if let Some(first) = expected.first_mut() {
             // That boundary is closed already.
@@ -201,9 +209,9 @@ fn check_monotone(granularity: Granularity, lines: &[Vec<u8>], resumes_max: usiz
 
 #[test]
 fn a_state_that_cannot_be_read_is_none() {
-    let fresh = LineSplitter::new(Granularity::Turn, None).state();
+    let fresh = started(Granularity::Turn, None).state();
     for state in [&b""[..], b"\xff", b"[]", b"{\"v\":2}", b"{\"v\":1,\"lines\":1}"] {
-        assert_eq!(LineSplitter::new(Granularity::Turn, Some(state)).state(), fresh);
+        assert_eq!(started(Granularity::Turn, Some(state)).state(), fresh);
     }
 }
 
