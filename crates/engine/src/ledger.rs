@@ -36,8 +36,8 @@ pub use turn::again::{REQUEST_BYTES_MAX, REQUEST_KEPT_US, SameCall};
 pub use turn::begin::{BeginTurn, Opened, TASK_IDS_MAX, TASK_TEXT_BYTES_MAX, TurnBegun, TurnContext};
 pub(crate) use turn::guard::WorkTold;
 pub use turn::guard::{
-    CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, CheckpointState, EntryHint, EntryMark, Marked, PlannedPrune,
-    PrunedEntry, Recovered, TurnCompaction, TurnGuard, WindowReport, WindowSample,
+    CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, EntryHint, EntryMark, Marked, PlannedPrune, PrunedEntry,
+    Recovered, TurnCompaction, TurnGuard, WindowReport, WindowSample,
 };
 pub use turn::step::StepTaken;
 pub use turn::{TurnEnded, TurnMade, TurnOf};

@@ -82,14 +82,14 @@ pub use home::{
     TakeUpLimits, TrustedRules, VaultFiles, create_private, modified,
 };
 pub use ledger::{
-    Adopt, BeginTurn, CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, CheckpointState, Cluster, ComparedState,
-    Decision, DecisionKind, EntryHint, EntryMark, EventFilter, EventsPlan, Folded, GUIDANCE_MAX, Guidance,
-    LOOK_EVERY, LedgerState, MEMORY_SESSIONS_MAX, Marked, Opened, PlannedPrune, Project, ProjectDir,
-    ProjectScope, PrunedEntry, PublishOptions, Published, PublishedState, REQUEST_BYTES_MAX, REQUEST_KEPT_US,
-    Recovered, Remembered, RepositoryKey, SAVE_EVENTS, SameCall, StartAt, StepTaken, Subscription,
-    TASK_IDS_MAX, TASK_TEXT_BYTES_MAX, TokenTotals, TokensByRole, Told, TranscriptsReplayed, TurnBegun,
-    TurnCompaction, TurnContext, TurnEnded, TurnGuard, TurnMade, TurnOf, WindowReport, WindowSample,
-    adopted_folders, repository_top,
+    Adopt, BeginTurn, CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, Cluster, ComparedState, Decision, DecisionKind,
+    EntryHint, EntryMark, EventFilter, EventsPlan, Folded, GUIDANCE_MAX, Guidance, LOOK_EVERY, LedgerState,
+    MEMORY_SESSIONS_MAX, Marked, Opened, PlannedPrune, Project, ProjectDir, ProjectScope, PrunedEntry,
+    PublishOptions, Published, PublishedState, REQUEST_BYTES_MAX, REQUEST_KEPT_US, Recovered, Remembered,
+    RepositoryKey, SAVE_EVENTS, SameCall, StartAt, StepTaken, Subscription, TASK_IDS_MAX,
+    TASK_TEXT_BYTES_MAX, TokenTotals, TokensByRole, Told, TranscriptsReplayed, TurnBegun, TurnCompaction,
+    TurnContext, TurnEnded, TurnGuard, TurnMade, TurnOf, WindowReport, WindowSample, adopted_folders,
+    repository_top,
 };
 pub use outputs::{OutputFiles, OutputRules};
 pub use packing::{KeepPacked, PackKeeper};

@@ -100,10 +100,3 @@ pub struct Usage {
     /// Output.
     pub output_tokens: u64,
 }
-
-impl Usage {
-    /// All of it: what stands in the window after the answer.
-    pub fn total_tokens(self) -> u64 {
-        self.input_tokens.saturating_add(self.cached_tokens).saturating_add(self.output_tokens)
-    }
-}

@@ -142,6 +142,13 @@ pub enum EntryKind {
     Other(String),
 }
 
+impl Part {
+    /// Returns what was said in plain words; none of a summary, of thinking and of results.
+    pub fn as_text(&self) -> Option<&str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+}
+
 impl EntryKind {
     /// Returns the name used in JSON output.
     pub fn as_str(&self) -> &str {

@@ -26,10 +26,8 @@ pub use overflow::{OverflowPhrase, OverflowSizes, overflow_of, overflow_sizes, s
 pub use overhead::{Overheads, Report};
 pub use pairs::{Paired, named_apart, paired};
 pub use phrases::PHRASES;
-pub use progress::{CompactionLoop, CompactionSeen, NextSummary, Progress, SummaryRefused, accept_summary};
+pub use progress::{CompactionLoop, CompactionSeen, NextSummary, Progress};
 pub use project::result_text;
-pub use project::{RESULT_CHARS_MAX, SECTIONS, SummaryInput, summary_input};
-pub use result::{
-    CompactedWindow, ResultRequest, SUMMARY_PREFIX, compacted_window, summary_entry, tool_summary_entry,
-};
+pub use project::{RESULT_CHARS_MAX, SummaryInput, summary_input};
+pub use result::{SUMMARY_PREFIX, summary_entry, tool_summary_entry};
 pub use split::{Borders, KeepRecent, NothingToCompact, Split, split};

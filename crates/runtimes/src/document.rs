@@ -94,14 +94,6 @@ pub(crate) fn file(name: String, media_type: String, digits: Option<String>) -> 
     Part::File { name, media_type: Some(media_type), data }
 }
 
-/// Returns the first text of a message.
-pub(crate) fn first_text(parts: &[Part]) -> Option<String> {
-    parts.iter().find_map(|part| match part {
-        Part::Text(text) if !text.trim().is_empty() => Some(text.clone()),
-        _ => None,
-    })
-}
-
 /// Has copies of a record be known by the ids of the calls in it.
 pub(crate) fn name_calls(line: &mut Line) {
     let calls = line.parts.iter().filter_map(|part| match part {

@@ -210,9 +210,16 @@ impl Line {
 
     /// Returns a real user record: it begins a turn, and its text is a title where nothing better is.
     pub(crate) fn prompt(parts: Vec<Part>, time: Option<Timestamp>) -> Self {
-        let title = first_text(&parts).map(|text| (TitleRank::Prompt, text.to_owned()));
-        let hints = Hints { title, ..Hints::default() };
-        Self { turn: Turn::Prompt, hints, ..Self::said(Role::User, EntryKind::Message, parts, time) }
+        let mut line = Self::said(Role::User, EntryKind::Message, parts, time);
+        line.turn = Turn::Prompt;
+        line.entitle();
+        line
+    }
+
+    /// Makes the first text of a prompt that says something a title.
+    pub(crate) fn entitle(&mut self) {
+        let text = self.parts.iter().filter_map(Part::as_text).find(|text| !text.trim().is_empty());
+        self.hints.title = text.map(|text| (TitleRank::Prompt, text.to_owned()));
     }
 
     /// Returns a line that no model sees, carried whole.
@@ -269,10 +276,7 @@ pub(crate) fn content(
 
 /// Returns the first text of a message.
 pub(crate) fn first_text(parts: &[Part]) -> Option<&str> {
-    parts.iter().find_map(|part| match part {
-        Part::Text(text) => Some(text.as_str()),
-        _ => None,
-    })
+    parts.iter().find_map(Part::as_text)
 }
 
 /// Returns whether the first text of a message begins with one of these.

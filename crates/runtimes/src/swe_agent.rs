@@ -15,7 +15,6 @@ use crate::document::{Dialect, Record, head, whole};
 use crate::imported::{Imported, unchecked};
 use crate::json::{Field, Object, RecordError, borrowed_object, members, owned, quote, text};
 use crate::lines::facts::Templates;
-use crate::lines::facts::TitleRank;
 use crate::lines::{Line, opaque};
 use crate::registry::{Mark, Registered};
 
@@ -167,10 +166,7 @@ fn result(call_id: String, parts: Vec<Part>) -> Line {
 
 fn prompt(parts: Vec<Part>) -> Line {
     let mut line = Line::said(Role::User, EntryKind::Message, parts, None);
-    line.hints.title = line.parts.iter().find_map(|part| match part {
-        Part::Text(text) => Some((TitleRank::Prompt, text.clone())),
-        _ => None,
-    });
+    line.entitle();
     line
 }
 

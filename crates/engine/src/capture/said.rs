@@ -121,16 +121,7 @@ fn each(adapter: &dyn Adapter, bytes: &[u8], take: &mut dyn FnMut(Name, &Entry, 
 /// Returns the words of a message. What was replaced in some of them cannot be compared.
 fn words_of(entry: &Entry) -> Option<String> {
     let is_said = entry.kind == EntryKind::Message && entry.meta.visibility.agent;
-    let texts = entry.parts.iter().filter(|_| is_said).filter_map(|part| match part {
-        Part::Text(text) => Some(text.as_str()),
-        Part::Thinking { .. }
-        | Part::ToolCall { .. }
-        | Part::ToolResult { .. }
-        | Part::Image { .. }
-        | Part::File { .. }
-        | Part::Summary { .. }
-        | Part::Opaque { .. } => None,
-    });
+    let texts = entry.parts.iter().filter(|_| is_said).filter_map(Part::as_text);
     let words: Vec<&str> = texts.flat_map(str::split_whitespace).collect();
     let words = words.join(" ");
     let is_known = !words.is_empty() && Finder::new(PLACEHOLDER).find(words.as_bytes()).is_none();

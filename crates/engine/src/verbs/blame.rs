@@ -326,10 +326,7 @@ fn asked(entries: &[Entry]) -> (Option<String>, Option<String>) {
 }
 
 fn text(entry: &Entry) -> String {
-    let said = entry.parts.iter().filter_map(|part| match part {
-        Part::Text(text) => Some(text.as_str()),
-        _ => None,
-    });
+    let said = entry.parts.iter().filter_map(Part::as_text);
     said.collect::<Vec<_>>().join("\n")
 }
 

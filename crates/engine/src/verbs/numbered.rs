@@ -37,15 +37,11 @@ impl Engine {
         Ok(self.prompts_through(ctx, u64::MAX)?.0)
     }
 
-    /// Returns the prompt of a number on the active path that ends at a commit. Reads no further than to it.
+    /// Returns the prompt of a number on the active path that ends at a commit, and whether something up to it was written late.
+    /// Reads no further than to it.
     ///
     /// # Errors
     /// `NoPrompt` where there is none, and as for [`Engine::numbered_prompts`].
-    pub fn numbered_prompt(&self, ctx: CommitId, number: u64) -> Result<NumberedPrompt> {
-        Ok(self.prompt_and_order(ctx, number)?.0)
-    }
-
-    /// Returns the prompt of a number as [`Engine::numbered_prompt`] does, and whether something up to it was written late.
     pub(crate) fn prompt_and_order(&self, ctx: CommitId, number: u64) -> Result<(NumberedPrompt, bool)> {
         // The first number is 1: 0 is none, and the whole chain says how many there are.
         let (found, has_late) = self.prompts_through(ctx, if number == 0 { u64::MAX } else { number })?;

@@ -41,9 +41,6 @@ fn prompts_and_turns_of_a_long_chain_are_whole_and_in_order() {
     let texts: Vec<&str> = prompts.iter().map(|prompt| prompt.text.as_str()).collect();
     let wanted: Vec<String> = (1..=TURNS).map(|turn| format!("prompt {turn}")).collect();
     assert_eq!(texts, wanted);
-    for prompt in prompts.iter().step_by(8) {
-        assert_eq!(engine.numbered_prompt(tip, prompt.number).expect("a prompt"), *prompt);
-    }
     let mut told = Vec::new();
     engine.materialize(Some(tip), None, Stop::Root, &mut told).expect("materialized");
     assert_eq!(told, story().into_bytes());
@@ -67,7 +64,7 @@ fn a_lost_content_of_a_long_chain_is_what_is_named_wherever_it_is() {
         let content = commits.iter().rev().nth(lost).expect("a commit").core.native_artifact();
         store.lose(content);
         let named = |error: EngineError| matches!(error, EngineError::Store(StoreError::ContentMissing(id)) if id == content);
-        assert!(engine.numbered_prompt(tip, 1).is_err_and(named), "{lost}");
+        assert!(engine.numbered_prompts(tip).is_err_and(named), "{lost}");
         assert!(engine.overview(tip, None).is_err_and(named), "{lost}");
     }
 }

@@ -69,10 +69,7 @@ fn text_of(entry: &Entry) -> String {
             Part::Text(text) | Part::Summary { text, .. } => said.push(text),
             Part::ToolCall { name, arguments, .. } => said.extend([name.as_str(), arguments]),
             Part::ToolResult { parts, .. } => {
-                said.extend(parts.iter().filter_map(|part| match part {
-                    Part::Text(text) => Some(text.as_str()),
-                    _ => None,
-                }));
+                said.extend(parts.iter().filter_map(Part::as_text));
             }
             Part::File { name, .. } => said.push(name),
             Part::Thinking { .. } | Part::Image { .. } | Part::Opaque { .. } => {}

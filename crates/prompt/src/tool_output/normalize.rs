@@ -70,10 +70,7 @@ fn notice(shown: Extent, whole: Extent) -> String {
 
 /// Returns the text of an output's parts, one after the other.
 pub fn text_of(parts: &[Part]) -> String {
-    let texts = parts.iter().filter_map(|part| match part {
-        Part::Text(text) => Some(text.as_str()),
-        _ => None,
-    });
+    let texts = parts.iter().filter_map(Part::as_text);
     texts.collect::<Vec<&str>>().join("\n")
 }
 

@@ -1,5 +1,4 @@
-//! The guards of compaction: an empty summary and one that saves nothing are refused, a loop is seen, and a summarizer that
-//! fails three times is not asked again.
+//! The guards of compaction: a loop is seen, and a summarizer that fails three times is not asked again.
 
 use stemmata_model::Tokens;
 use thiserror::Error;
@@ -9,37 +8,6 @@ const TRIES_MAX: usize = 3;
 
 /// What a compaction must save of the window to be progress.
 const PROGRESS_PERMILLE: u64 = 50;
-
-/// Why a summary is not taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum SummaryRefused {
-    /// It says nothing.
-    #[error("the summary is empty")]
-    Empty,
-    /// It is not smaller than what it stands for.
-    #[error("a summary of {summary} is not smaller than the {old} that it stands for")]
-    NotSmaller {
-        /// What the summary takes.
-        summary: Tokens,
-        /// What it stands for.
-        old: Tokens,
-    },
-}
-
-/// Decides whether a summary is taken in place of what it stands for. `summary` is all that is put there: prefix, pins and
-/// digest too.
-///
-/// # Errors
-/// [`SummaryRefused`]; nothing is compacted then.
-pub fn accept_summary(text: &str, summary: Tokens, old: Tokens) -> Result<(), SummaryRefused> {
-    if text.trim().is_empty() {
-        return Err(SummaryRefused::Empty);
-    }
-    if summary >= old {
-        return Err(SummaryRefused::NotSmaller { summary, old });
-    }
-    Ok(())
-}
 
 /// A compaction that was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,11 +116,6 @@ impl Progress {
         self.failures = self.failures.saturating_add(1);
     }
 
-    /// Remembers that the summarizer made a summary that was taken.
-    pub const fn summarizer_worked(&mut self) {
-        self.failures = 0;
-    }
-
     /// Forgets the loop: the window is another one, since somebody changed its limits or pins.
     pub fn reset(&mut self) {
         self.idle.clear();
@@ -161,8 +124,6 @@ impl Progress {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     fn seen(before: u64, after: u64) -> CompactionSeen {
@@ -190,23 +151,5 @@ mod tests {
             progress.summarizer_failed();
         }
         assert_eq!(progress.next_summary(), NextSummary::Deterministic);
-        progress.summarizer_worked();
-        assert_eq!(progress.next_summary(), NextSummary::Llm);
-    }
-
-    #[test]
-    fn an_empty_summary_and_the_conversation_itself_are_refused() {
-        assert_eq!(accept_summary(" \n", Tokens(1), Tokens(100)), Err(SummaryRefused::Empty));
-        let itself = SummaryRefused::NotSmaller { summary: Tokens(101), old: Tokens(100) };
-        assert_eq!(accept_summary("[User]: do it", Tokens(101), Tokens(100)), Err(itself));
-        assert_eq!(accept_summary("done", Tokens(1), Tokens(100)), Ok(()));
-    }
-
-    proptest! {
-        #[test]
-        fn what_is_accepted_never_grows(summary: u64, old: u64) {
-            let taken = accept_summary("text", Tokens(summary), Tokens(old)).is_ok();
-            prop_assert_eq!(taken, summary < old);
-        }
     }
 }

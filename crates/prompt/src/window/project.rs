@@ -14,10 +14,6 @@ pub const RESULT_CHARS_MAX: usize = 1_800;
 /// Part of its window that the conversation may fill.
 const WINDOW_PERMILLE: u64 = 400;
 
-/// The sections that a summary is asked for.
-pub const SECTIONS: [&str; 6] =
-    ["Goal", "Constraints", "Progress", "Decisions", "Next steps", "Critical context"];
-
 /// What a summarizer is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SummaryInput {

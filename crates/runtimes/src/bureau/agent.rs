@@ -9,7 +9,6 @@ use crate::cbor::{Item, Member, json};
 use crate::document::Dialect;
 use crate::document::compactions::none;
 use crate::lines::facts::Templates;
-use crate::lines::facts::TitleRank;
 use crate::lines::{Line, opaque};
 use crate::messages::turns::{Turn, turns};
 
@@ -49,7 +48,7 @@ fn message(item: Item<'_>) -> Line {
     line.body = body;
     crate::document::name_calls(&mut line);
     if line.role == Role::User {
-        line.hints.title = crate::document::first_text(&line.parts).map(|text| (TitleRank::Prompt, text));
+        line.entitle();
     }
     line
 }

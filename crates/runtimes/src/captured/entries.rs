@@ -12,7 +12,6 @@ use super::visibility;
 use crate::adapter::{Confidence, Keeps};
 use crate::json::{Field, Object, RecordError, borrowed_object, is_string, owned, parse_line, quote, text};
 use crate::lines::facts::Templates;
-use crate::lines::facts::TitleRank;
 use crate::lines::own::Own;
 use crate::lines::{Dialect, Line, Turn, entry_id, no_rescue, opaque};
 
@@ -112,10 +111,7 @@ fn read(line: &[u8]) -> Result<Line, RecordError> {
     }
     line.own = Some(Box::new(own));
     if line.turn == Turn::Prompt {
-        line.hints.title = line.parts.iter().find_map(|part| match part {
-            Part::Text(text) => Some((TitleRank::Prompt, text.clone())),
-            _ => None,
-        });
+        line.entitle();
     }
     line.hints.cwd.clone_from(&line.meta.cwd);
     line.hints.git_branch.clone_from(&line.meta.git_branch);

@@ -10,7 +10,6 @@ use crate::adapter::{Adapter as _, Confidence, Keeps};
 use crate::captured::Captured;
 use crate::json::{Field, RecordError, borrowed_object, is_string, owned, parse_line, text};
 use crate::lines::facts::Templates;
-use crate::lines::facts::TitleRank;
 use crate::lines::{Dialect, Line, Turn, entry_id, no_rescue};
 
 const RUNTIME: &str = "claude-stream";
@@ -100,10 +99,7 @@ fn said(mut entry: Entry, caller: Option<String>) -> Line {
         line.role == Role::User && line.kind == EntryKind::Message && line.meta.sidechain.is_none();
     if is_prompt {
         line.turn = Turn::Prompt;
-        line.hints.title = line.parts.iter().find_map(|part| match part {
-            Part::Text(text) => Some((TitleRank::Prompt, text.clone())),
-            _ => None,
-        });
+        line.entitle();
     }
     line
 }

@@ -213,10 +213,7 @@ impl Encoder {
             Role::Assistant if is_shown => "agent_message",
             _ => return,
         };
-        let texts = entry.parts.iter().filter_map(|part| match part {
-            Part::Text(text) => Some(text.as_str()),
-            _ => None,
-        });
+        let texts = entry.parts.iter().filter_map(Part::as_text);
         let text = texts.collect::<Vec<_>>().join("\n");
         if !text.is_empty() {
             let payload = Object::new().text("type", kind).text("message", &text).finish();

@@ -16,7 +16,6 @@ use crate::document::{Dialect, Record, top_list, whole};
 use crate::json::{Field, Object, RecordError, is_string, quote, text};
 use crate::lines::Line;
 use crate::lines::facts::Templates;
-use crate::lines::facts::TitleRank;
 
 pub(super) static DIALECT: Dialect = Dialect {
     runtime: ANTHROPIC,
@@ -74,7 +73,7 @@ fn read_message(element: Field<'_>) -> Line {
     line.ids.extend(line.meta.message_id.clone().map(|id| (IdKind::Call, id)));
     crate::document::name_calls(&mut line);
     if line.role == Role::User {
-        line.hints.title = crate::document::first_text(&line.parts).map(|text| (TitleRank::Prompt, text));
+        line.entitle();
     }
     line
 }
@@ -94,19 +93,11 @@ fn summarize(content: &Content<'_>, parts: &mut [Part]) {
     let Content::List(elements) = content else { return };
     for (element, part) in elements.iter().zip(parts) {
         let said = element.block.filter(|block| block.is_type(COMPACTION)).and_then(|block| block.content);
-        let texts: Vec<String> =
-            content_parts(&Content::of(said), 1).into_iter().filter_map(text_of).collect();
-        let text = texts.join("\n\n");
+        let said = content_parts(&Content::of(said), 1);
+        let text = said.iter().filter_map(Part::as_text).collect::<Vec<_>>().join("\n\n");
         if !text.is_empty() {
             *part = Part::Summary { text, covers: Vec::new() };
         }
-    }
-}
-
-fn text_of(part: Part) -> Option<String> {
-    match part {
-        Part::Text(text) => Some(text),
-        _ => None,
     }
 }
 

@@ -11,7 +11,6 @@ use crate::document::compactions::none;
 use crate::document::{Dialect, Record, top_list, whole};
 use crate::json::{Field, Object, RecordError, borrowed_object, one_line, owned, quote, text};
 use crate::lines::facts::Templates;
-use crate::lines::facts::TitleRank;
 use crate::lines::{Line, opaque};
 use crate::repair::REPAIRED_TEXT;
 
@@ -71,9 +70,8 @@ fn message(element: Field<'_>, open: &mut Option<String>) -> Line {
             line
         }
         "user" => {
-            let title = crate::document::first_text(&said).map(|text| (TitleRank::Prompt, text));
             let mut line = Line::said(Role::User, EntryKind::Message, said, None);
-            line.hints.title = title;
+            line.entitle();
             line
         }
         "assistant" => {

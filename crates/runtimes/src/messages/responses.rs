@@ -14,7 +14,6 @@ use crate::document::compactions::{Within, name};
 use crate::document::{Dialect, Record, top_list, whole};
 use crate::json::{Field, Object, RecordError, borrowed_object, one_line, owned, quote, text};
 use crate::lines::facts::Templates;
-use crate::lines::facts::TitleRank;
 use crate::lines::{Line, entry_id, opaque};
 use crate::repair::REPAIRED_TEXT;
 
@@ -89,7 +88,7 @@ fn item(element: Field<'_>) -> Line {
         }
         "reasoning" => {
             let told = fields.summary.map(|summary| content(Some(summary))).unwrap_or_default();
-            let texts: Vec<String> = told.into_iter().filter_map(text_of).collect();
+            let texts: Vec<&str> = told.iter().filter_map(Part::as_text).collect();
             let (text, encrypted) = (texts.join("\n\n"), owned(fields.encrypted));
             let thought = Part::Thinking { text, signature: None, encrypted };
             Line::said(Role::Assistant, EntryKind::Message, vec![thought], None)
@@ -132,20 +131,12 @@ fn compactions(bytes: &[u8], records: &[Record]) -> Vec<Within> {
     within.collect()
 }
 
-fn text_of(part: Part) -> Option<String> {
-    match part {
-        Part::Text(text) => Some(text),
-        _ => None,
-    }
-}
-
 fn message(fields: &Item<'_>, element: Field<'_>) -> Line {
     let said = content(fields.content);
     match text(fields.role).as_deref() {
         Some("user") => {
-            let title = crate::document::first_text(&said).map(|text| (TitleRank::Prompt, text));
             let mut line = Line::said(Role::User, EntryKind::Message, said, None);
-            line.hints.title = title;
+            line.entitle();
             line
         }
         Some("assistant") => Line::said(Role::Assistant, EntryKind::Message, said, None),

@@ -13,9 +13,8 @@ use stemmata_model::{EntryKind, ImageSource, Part, Role};
 use super::RUNTIME;
 use super::read::{COMPACTION, file_at, thinking, usage};
 use super::record::{Flat, Info, Item, Message, Session, State, info};
-use crate::document::{file, first_text};
+use crate::document::file;
 use crate::json::{Field, Object, members, owned, text};
-use crate::lines::facts::TitleRank;
 use crate::lines::{Line, entry_id, opaque};
 
 /// Types of messages that say something of the session, and nothing to a model.
@@ -114,7 +113,7 @@ fn user(flat: &Flat<'_>) -> Line {
         line.parts.extend(Item::read(skill).ok().and_then(|skill| owned(skill.text)).map(Part::Text));
     }
     line.meta.visibility.agent = !line.parts.is_empty();
-    line.hints.title = first_text(&line.parts).map(|text| (TitleRank::Prompt, text));
+    line.entitle();
     line
 }
 

@@ -123,7 +123,7 @@ fn user(about: &Info<'_>, start: usize, parts: &[Field<'_>], cut: Option<&str>) 
             line.parts.extend(said(*part, &mut line.unknown));
         }
         line.meta.model = owned(info(about.model).model_id);
-        line.hints.title = crate::document::first_text(&line.parts).map(|text| (TitleRank::Prompt, text));
+        line.entitle();
         line
     };
     let taken_back = parts.iter().position(|part| is_part(*part, cut));

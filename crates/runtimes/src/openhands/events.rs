@@ -11,7 +11,6 @@ use crate::captured::visibility::{ShowAs, Shown};
 use crate::data_url;
 use crate::json::{Field, Object, RecordError, borrowed_object, is_true, owned, parse_line, quote, text};
 use crate::lines::facts::Templates;
-use crate::lines::facts::TitleRank;
 use crate::lines::own::Own;
 use crate::lines::unknown::type_name;
 use crate::lines::{Dialect, Line, Turn, entry_id, no_rescue, opaque};
@@ -123,7 +122,7 @@ fn of_sdk(event: &Event<'_>, name: &str, whole: &str) -> Option<Line> {
             let mut parts = thinking(message.reasoning, None);
             parts.extend(blocks(message.content));
             let is_user = text(message.role).is_some_and(|role| role == "user");
-            Some(if is_user { prompt(parts) } else { assistant(parts) })
+            Some(if is_user { Line::prompt(parts, None) } else { assistant(parts) })
         }
         "ActionEvent" => {
             let mut parts = thinking(event.reasoning, event.thinking_blocks);
@@ -166,7 +165,7 @@ fn of_old(event: &Event<'_>, name: &str) -> Option<Line> {
     match name {
         "message" => {
             let parts = vec![Part::Text(owned(args.content).or_else(|| owned(event.said))?)];
-            Some(if is_agent { assistant(parts) } else { prompt(parts) })
+            Some(if is_agent { assistant(parts) } else { Line::prompt(parts, None) })
         }
         "system" => Some(instruction(owned(args.content).or_else(|| owned(event.said))?)),
         "finish" => {
@@ -220,16 +219,6 @@ fn instruction(said: String) -> Line {
     let mut line = Line::said(Role::System, EntryKind::Instruction, vec![Part::Text(said)], None);
     line.meta.visibility = Visibility { agent: true, user: false };
     line.turn = Turn::Other;
-    line
-}
-
-fn prompt(parts: Vec<Part>) -> Line {
-    let mut line = Line::said(Role::User, EntryKind::Message, parts, None);
-    line.turn = Turn::Prompt;
-    line.hints.title = line.parts.iter().find_map(|part| match part {
-        Part::Text(text) => Some((TitleRank::Prompt, text.clone())),
-        _ => None,
-    });
     line
 }
 

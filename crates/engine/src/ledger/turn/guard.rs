@@ -31,7 +31,7 @@ use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
 use crate::verbs::compact::{CompactWanted, CompactWith};
 
-pub use checkpoint::{CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, CheckpointState};
+pub use checkpoint::{CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX};
 pub use known::WindowSample;
 pub use marks::{EntryMark, Marked};
 pub use recover::Recovered;

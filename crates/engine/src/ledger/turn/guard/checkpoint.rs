@@ -8,16 +8,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use stemmata_acts::{Act, Call, FileAct, Reach, acts};
-use stemmata_model::{
-    CommitId, Entry, EventSeq, Json, Part, Payload, Reason, Reasons, Timestamp, Topic, artifact_id, topics,
-};
+use stemmata_model::{Entry, Json, Part, Reason, Reasons, Timestamp, Topic, artifact_id, topics};
 use stemmata_prompt::guard::Window;
-use stemmata_store::EventQuery;
 
 use super::act::Measured;
 use super::known::Known;
-use crate::engine::Engine;
-use crate::error::Result;
 use crate::worktree::{git_head, tree_root};
 
 /// Files whose checksums a checkpoint has: those that were changed last.
@@ -25,17 +20,6 @@ pub const CHECKSUM_FILES_MAX: usize = 64;
 
 /// Bytes of a file that is read for its checksum; larger ones are named without one.
 pub const CHECKSUM_BYTES_MAX: u64 = 8 * 1024 * 1024;
-
-/// The state of the work at a checkpoint.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckpointState {
-    /// The event that has it.
-    pub seq: EventSeq,
-    /// When.
-    pub at: Timestamp,
-    /// `reasons`, `system_state`, `task_queue`, `metrics`, `file_checksums` and `not_known`, as `docs/guide/window.md` describes them.
-    pub data: Json,
-}
 
 /// Reasons for checkpoints, each with the place of the event that gives it.
 pub(in crate::ledger::turn) type PlacedReasons = Vec<(u64, Reason)>;
@@ -141,32 +125,4 @@ fn checksum(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     std::fs::File::open(path).ok()?.take(CHECKSUM_BYTES_MAX).read_to_end(&mut bytes).ok()?;
     Some(artifact_id(&bytes).to_string())
-}
-
-impl Engine {
-    /// Returns the state of the work at a commit of turns, where a rule asked for a checkpoint since the commit before; none of
-    /// other commits.
-    ///
-    /// # Errors
-    /// Where the store or the log fails.
-    pub fn checkpoint_state(&self, ctx: CommitId) -> Result<Option<CheckpointState>> {
-        let Some(commit) = self.store.commit(ctx)? else { return Ok(None) };
-        let Some(covered) = self.store.coverage(ctx)? else { return Ok(None) };
-        let parent = commit.core.parent.map(|parent| self.store.coverage(parent)).transpose()?.flatten();
-        let after = parent.filter(|parent| parent.ledger == covered.ledger).map(|parent| parent.through);
-        let Some(sighting) = self.store.sightings(ctx, 1)?.into_iter().next() else { return Ok(None) };
-        let query = EventQuery {
-            session: Some(sighting.session),
-            after,
-            through: Some(covered.through),
-            ..EventQuery::latest(topics::topic(topics::CHECKPOINT_STATE), 1)
-        };
-        let event = self.log.events(&covered.ledger, &query)?.pop();
-        Ok(event.and_then(|event| match event.payload {
-            Payload::Plain { data: Some(data), .. } => {
-                Some(CheckpointState { seq: event.seq, at: event.at, data })
-            }
-            Payload::Plain { .. } | Payload::Line { .. } | Payload::Gone(_) => None,
-        }))
-    }
 }
