@@ -1,5 +1,5 @@
 //! `cargo xtask house`: how large the product is, which of its files import each other in circles, where it names a
-//! client and what its commands run, in figures that can be compared from change to change.
+//! client, how wide the store's seam is and what its commands run, in figures that can be compared from change to change.
 //! Not a rule: no figure fails. What must hold is a rule of `tidy`.
 
 mod callgrind;
@@ -9,6 +9,7 @@ mod declared;
 mod imports;
 mod lines;
 mod scenes;
+mod seam;
 mod table;
 mod walks;
 
@@ -24,7 +25,8 @@ const USAGE: &str = "\
 usage: cargo xtask house [--clients | --circles]
        cargo xtask house walks [NAME…]
 
-  Counts lines by crate, import circles within each crate, and the files that name a client.
+  Counts lines by crate, import circles within each crate, the files that name a client, methods of the store's seam,
+  and the lines that a second backend of the store writes.
 
   --clients  list these files, client by client
   --circles  list the files of every circle
@@ -50,6 +52,8 @@ fn figures(tree: &Tree, files: &[Counted<'_>]) -> String {
         ("Lines", lines::table(files)),
         ("Import circles", imports::table(files)),
         ("Files that name a client, outside its folder", clients::table(tree, files)),
+        ("Parts of the store's seam", seam::table(files)),
+        ("The backend in SQLite", seam::backend(files)),
     ];
     parts.iter().map(|(title, table)| format!("{title}\n\n{table}")).collect::<Vec<_>>().join("\n")
 }

@@ -15,6 +15,7 @@ mod seeds;
 mod sizes;
 pub(crate) mod source;
 mod text;
+pub(crate) mod traits;
 pub(crate) mod tree;
 mod wire;
 mod wording;
@@ -72,6 +73,7 @@ const RULES: &[Rule] = &[
     seeds::check,
     sizes::check,
     text::check,
+    traits::check,
     wire::check,
     wording::check,
 ];

@@ -66,7 +66,7 @@ fn checkpoints(scale: u32, conversation: &Conversation) -> anyhow::Result<Vec<Li
 /// Packs everything and returns how fast.
 pub(super) fn pack(engine: &Engine, bytes: u64) -> anyhow::Result<Figure> {
     let began = Instant::now();
-    engine.store().pack(&PackOptions::new(SystemClock.now()))?;
+    engine.pack(&PackOptions::new(SystemClock.now()))?;
     Ok(Figure::speed(bytes, began.elapsed()))
 }
 

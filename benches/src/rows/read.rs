@@ -114,7 +114,7 @@ impl Chain {
     }
 
     fn pack(&self) -> anyhow::Result<()> {
-        self.engine.store().pack(&PackOptions::new(SystemClock.now()))?;
+        self.engine.pack(&PackOptions::new(SystemClock.now()))?;
         Ok(())
     }
 

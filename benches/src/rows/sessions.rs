@@ -51,7 +51,7 @@ pub(super) fn run(bench: &Bench) -> anyhow::Result<Section> {
     let listed = engine.store().sessions(&SessionFilter::default(), Page { skip: 0, rows_max: 1 })?;
     let listed = listed.first().context("no session")?;
     let cursor = engine.store().cursor(&listed.key)?.context("a session without a cursor")?;
-    engine.store().pack(&PackOptions::new(stemmata_model::Timestamp::EPOCH))?;
+    engine.pack(&PackOptions::new(stemmata_model::Timestamp::EPOCH))?;
     let content = engine.store().usage()?.content_bytes;
     drop(engine);
     vacuum(&store)?;

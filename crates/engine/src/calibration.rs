@@ -29,8 +29,8 @@ const FILE_BYTES_MAX: u64 = 4 << 20;
 struct FileV1 {
     /// The store that it was learned from, as hexadecimal digits.
     store: String,
-    /// The last commit that was looked at, in the order of storing.
-    through: u64,
+    /// The last commit that was looked at, in the order of storing: the bytes of its place as a number.
+    through: u128,
     models: BTreeMap<String, ModelV1>,
 }
 
@@ -43,7 +43,7 @@ struct ModelV1 {
 /// What was learned from one store.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Calibration {
-    through: u64,
+    through: u128,
     models: BTreeMap<String, Ratios>,
 }
 
@@ -60,6 +60,11 @@ pub(crate) fn plain_name(name: &str) -> String {
         name.rsplit_once(['-', '@']).filter(|(_, date)| is_date(date)).map_or(name, |(plain, _)| plain);
     let maker = ["anthropic.", "google."].into_iter().find_map(|maker| undated.split_once(maker));
     maker.map_or(undated, |(_, plain)| plain).to_owned()
+}
+
+/// Returns the bytes of a place as a number: places of one store are as long as each other, so that numbers are in their order.
+fn number(stored: StoredAt) -> u128 {
+    stored.as_bytes().iter().fold(0, |number, byte| number << 8 | u128::from(*byte))
 }
 
 impl Calibration {
@@ -82,12 +87,12 @@ impl Calibration {
     }
 
     /// Returns whether a commit was not looked at yet.
-    pub(crate) const fn is_new(&self, stored: StoredAt) -> bool {
-        stored.0 > self.through
+    pub(crate) fn is_new(&self, stored: StoredAt) -> bool {
+        number(stored) > self.through
     }
 
     fn learn(&mut self, pairs: &[UsagePair], through: StoredAt) {
-        self.through = self.through.max(through.0);
+        self.through = self.through.max(number(through));
         for pair in pairs {
             let has_place = self.models.len() < MODELS_MAX || self.models.contains_key(&pair.model);
             if has_place && pair.model.len() <= MODEL_BYTES_MAX {
@@ -208,6 +213,10 @@ mod tests {
 
     const STORE: [u8; 16] = [7; 16];
 
+    fn place(row: u64) -> StoredAt {
+        StoredAt::from_bytes(&row.to_be_bytes()).expect("few bytes")
+    }
+
     fn pairs(model: &str, count: usize) -> Vec<UsagePair> {
         vec![UsagePair { model: model.to_owned(), counted: 2_000, reported: 2_800 }; count]
     }
@@ -219,11 +228,11 @@ mod tests {
     #[test]
     fn what_was_learned_is_there_in_the_next_process_and_only_for_its_store() {
         let folder = tempfile::tempdir().unwrap();
-        CalibrationSlot::at(folder.path()).learn(STORE, &pairs("claude-x", 12), StoredAt(5));
+        CalibrationSlot::at(folder.path()).learn(STORE, &pairs("claude-x", 12), place(5));
         let slot = CalibrationSlot::at(folder.path());
         let calibration = slot.load(STORE).unwrap();
         assert!((1_390..1_410).contains(&permille(&slot, STORE, "claude-x").unwrap()));
-        assert_eq!((calibration.is_new(StoredAt(5)), calibration.is_new(StoredAt(6))), (false, true));
+        assert_eq!((calibration.is_new(place(5)), calibration.is_new(place(6))), (false, true));
         assert_eq!((calibration.wants("claude-x"), calibration.wants("gpt-5")), (true, false));
         assert_eq!(permille(&slot, [8; 16], "claude-x"), None, "another store's figures are not ours");
         assert_eq!(slot.trouble(), None);
@@ -233,7 +242,7 @@ mod tests {
     fn what_was_learned_of_a_dated_model_counts_for_its_usual_name() {
         let folder = tempfile::tempdir().unwrap();
         let slot = CalibrationSlot::at(folder.path());
-        slot.learn(STORE, &pairs("claude-opus-4-5-20251101", 12), StoredAt(5));
+        slot.learn(STORE, &pairs("claude-opus-4-5-20251101", 12), place(5));
         for (name, is_known) in [
             ("claude-opus-4-5", true),
             ("claude-opus-4-5@20251101", true),
@@ -259,7 +268,7 @@ mod tests {
                 "{:?}",
                 slot.trouble()
             );
-            slot.learn(STORE, &pairs("claude-x", 12), StoredAt(1));
+            slot.learn(STORE, &pairs("claude-x", 12), place(1));
             assert!(permille(&slot, STORE, "claude-x").is_some(), "learning begins anew");
         }
     }
@@ -270,7 +279,7 @@ mod tests {
         let path = folder.path().join("calibration-v1.json");
         std::fs::create_dir(&path).unwrap();
         let slot = CalibrationSlot::at(folder.path());
-        slot.learn(STORE, &pairs("claude-x", 12), StoredAt(1));
+        slot.learn(STORE, &pairs("claude-x", 12), place(1));
         assert_eq!(slot.load(STORE), None);
         assert!(slot.trouble().unwrap().message.contains("cannot be read"), "{:?}", slot.trouble());
         assert!(path.is_dir());
@@ -282,7 +291,7 @@ mod tests {
         let slot = CalibrationSlot::at(folder.path());
         slot.forget().unwrap();
         write_file(&folder.path().join("calibration-v1.json"), b"{ acme-secret").unwrap();
-        slot.learn(STORE, &pairs("acme-secret", 12), StoredAt(1));
+        slot.learn(STORE, &pairs("acme-secret", 12), place(1));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
         slot.forget().unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -293,16 +302,16 @@ mod tests {
     fn names_of_models_are_bounded() {
         let mut calibration = Calibration::default();
         for number in 0..=MODELS_MAX {
-            calibration.learn(&pairs(&format!("m{number}"), 1), StoredAt(1));
+            calibration.learn(&pairs(&format!("m{number}"), 1), place(1));
         }
-        calibration.learn(&pairs(&"x".repeat(MODEL_BYTES_MAX + 1), 1), StoredAt(1));
-        calibration.learn(&pairs("m0", 1), StoredAt(1));
+        calibration.learn(&pairs(&"x".repeat(MODEL_BYTES_MAX + 1), 1), place(1));
+        calibration.learn(&pairs("m0", 1), place(1));
         assert_eq!(calibration.models.len(), MODELS_MAX);
         assert_eq!(calibration.of("m0").unwrap().pairs(), 2);
         let most = [Ratios::from_bins((0..200).map(|bin| (bin, 1 << 53)), 1 << 53)];
         let most = most.into_iter().cycle().take(MODELS_MAX).enumerate();
         let models = most.map(|(at, ratios)| (format!("{at:0>MODEL_BYTES_MAX$}"), ratios)).collect();
-        let bytes = Calibration { through: u64::MAX, models }.to_bytes(&hex(STORE)).unwrap();
+        let bytes = Calibration { through: u128::MAX, models }.to_bytes(&hex(STORE)).unwrap();
         assert!(bytes.len() as u64 <= FILE_BYTES_MAX, "{}", bytes.len());
     }
 }

@@ -161,6 +161,14 @@ impl Engine {
         }
     }
 
+    /// Packs the store now; nothing is done to one without files on this machine.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn pack(&self, options: &PackOptions) -> std::result::Result<Packed, StoreError> {
+        pack(self.store.as_ref(), options)
+    }
+
     /// Commits a batch, and lets whoever packs in the background know how much it was.
     pub(crate) fn commit_batch(&self, batch: Vec<Write>) -> std::result::Result<BatchOutcome, StoreError> {
         let outcome = self.store.commit_batch(batch)?;
@@ -169,6 +177,11 @@ impl Engine {
         }
         Ok(outcome)
     }
+}
+
+/// Packs a store; one without files on this machine has nothing to pack.
+fn pack(store: &dyn Store, options: &PackOptions) -> std::result::Result<Packed, StoreError> {
+    store.on_disk().map_or_else(|| Ok(Packed::default()), |files| files.pack(options))
 }
 
 fn keep(
@@ -183,7 +196,7 @@ fn keep(
             Wake::Grown => options.growth_bytes,
             Wake::Requested => 0,
         };
-        packed(store.pack(&PackOptions { now: clock.now(), level: options.level, inbox_bytes_min }));
+        packed(pack(store, &PackOptions { now: clock.now(), level: options.level, inbox_bytes_min }));
     }
 }
 

@@ -181,7 +181,7 @@ fn leaked(home: &Path) -> Vec<PathBuf> {
         file.write_all((lines.join("\n") + "\n").as_bytes()).expect("written");
         engine.capture(&path, &CaptureOptions::import()).expect("captured");
         if seed == 0 {
-            engine.store().pack(&PackOptions::new(Timestamp::EPOCH)).expect("packed");
+            engine.pack(&PackOptions::new(Timestamp::EPOCH)).expect("packed");
         }
         paths.push(path);
     }

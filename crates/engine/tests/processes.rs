@@ -191,7 +191,7 @@ fn request(parent: Option<CommitId>, number: usize) -> CheckpointRequest {
 
 fn pack(worker: &mut Worker) {
     for _ in 0..ROUNDS {
-        let packed = worker.engine.store().pack(&PackOptions::new(worker.clock.now())).expect("packed");
+        let packed = worker.engine.pack(&PackOptions::new(worker.clock.now())).expect("packed");
         assert_eq!(packed.damaged, 0);
     }
 }
@@ -365,7 +365,7 @@ fn eight_processes_use_one_store_at_once() {
         worker.clock.0.store(START_US + days * DAY_US, Ordering::Relaxed);
         worker.collect(0);
     }
-    worker.engine.store().pack(&PackOptions::new(worker.clock.now())).expect("packed");
+    worker.engine.pack(&PackOptions::new(worker.clock.now())).expect("packed");
     worker.verify();
     assert_all_there(&worker, &ledger);
     for (id, _) in ledger.iter().filter(|(_, (fate, _))| *fate == Fate::Retired) {

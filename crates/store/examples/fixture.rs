@@ -16,9 +16,9 @@ use stemmata_model::{
 };
 use stemmata_store::maintain::forget::Forget;
 use stemmata_store::{
-    Annotation, Append, ContentPart, Coverage, Durability, EventLog, LedgerChange, Link, LinkKind, NewCommit,
-    NewContent, PackOptions, Placement, SavedState, Session, SessionKey, SessionOrigin, SqliteOptions,
-    SqliteStore, Store, Write,
+    Annotation, Append, Commits, ContentPart, Coverage, Durability, EventLog, LedgerChange, Link, LinkKind,
+    NewCommit, NewContent, OnDisk, PackOptions, Placement, SavedState, Session, SessionKey, SessionOrigin,
+    SqliteOptions, SqliteStore, Upkeep, Write,
 };
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;

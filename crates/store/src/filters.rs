@@ -2,7 +2,7 @@
 
 use stemmata_model::SessionId;
 
-use crate::project;
+use crate::rules::project;
 use crate::write::Session;
 
 /// Which commits a listing of tips holds: one sighting of the tip must have all that is given. What goes on from it elsewhere

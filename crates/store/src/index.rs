@@ -25,6 +25,7 @@ mod read;
 mod runs;
 mod segment;
 mod settle;
+mod stored;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -49,7 +50,7 @@ pub use self::segment::{EachTerm, PostingsRead, SegmentFamily, SegmentRead};
 use self::segment::{ReadColumns, load_segments};
 use crate::files::{FileLock, Files};
 use crate::patience::Patience;
-use crate::stored::StoredAt;
+use crate::seam::StoredAt;
 
 /// How an index is opened.
 #[derive(Debug, Clone)]
@@ -231,17 +232,18 @@ fn load_ledgers(connection: &Connection) -> Result<Vec<IndexedLedger>, IndexErro
 
 fn load_meta(connection: &Connection) -> Result<IndexMeta, IndexError> {
     let operation = "reading the state of the search index";
-    let (terms, through, through_id, epoch, is_unclean): (u32, i64, Option<[u8; 16]>, i64, bool) = connection
-        .prepare_cached("SELECT terms, through, through_id, epoch, unclean > 1 FROM meta WHERE one = 1")
-        .and_then(|mut statement| {
-            let take = |row: &rusqlite::Row<'_>| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
-            };
-            statement.query_row([], take).optional()
-        })
-        .while_(operation)?
-        .ok_or_else(|| IndexError::damaged("it has no state"))?;
-    let through = through_id.map(|id| (StoredAt(through.cast_unsigned()), CommitId::from_bytes(id)));
+    let (terms, through, through_id, epoch, is_unclean): (u32, StoredAt, Option<[u8; 16]>, i64, bool) =
+        connection
+            .prepare_cached("SELECT terms, through, through_id, epoch, unclean > 1 FROM meta WHERE one = 1")
+            .and_then(|mut statement| {
+                let take = |row: &rusqlite::Row<'_>| {
+                    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+                };
+                statement.query_row([], take).optional()
+            })
+            .while_(operation)?
+            .ok_or_else(|| IndexError::damaged("it has no state"))?;
+    let through = through_id.map(|id| (through, CommitId::from_bytes(id)));
     let segments = load_segments(connection)?;
     Ok(IndexMeta {
         terms,
@@ -256,8 +258,8 @@ fn load_meta(connection: &Connection) -> Result<IndexMeta, IndexError> {
 /// Sets the watermark and raises the epoch.
 fn save_meta(connection: &Connection, watermark: Watermark) -> Result<(), IndexError> {
     let (through, id) = match watermark.through {
-        Some((at, id)) => (at.0.cast_signed(), Some(id.to_bytes())),
-        None => (0, None),
+        Some((at, id)) => (at, Some(id.to_bytes())),
+        None => (StoredAt::START, None),
     };
     connection
         .prepare_cached("UPDATE meta SET through = ?1, through_id = ?2, epoch = epoch + 1")

@@ -2,7 +2,6 @@
 //!
 //! Blocking by design. What commits mean, and when they are made, is the engine's.
 
-mod bounds;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod error;
@@ -14,17 +13,14 @@ pub mod maintain;
 #[cfg(any(test, feature = "memory"))]
 mod memory;
 mod merge;
-mod names;
 mod pack;
 mod patience;
-mod project;
+pub mod rules;
 mod seam;
 mod sqlite;
-mod stored;
 mod varint;
 mod write;
 
-pub use bounds::EVENT_PAGE_BYTES_MAX;
 pub use error::{StoreError, StoreErrorKind};
 pub use files::{
     FileLock, Files, NewFile, OpenFile, SystemFiles, TEMPORARY, hold_temporary, is_temporary, read_bounded,
@@ -48,15 +44,16 @@ pub use maintain::pack::{PackOptions, Packed};
 #[cfg(any(test, feature = "memory"))]
 pub use memory::MemoryStore;
 pub use merge::{merged_annotations, standing_records};
-pub use names::{END_CHARS_MIN, IdPart, Names};
 pub use patience::{Patience, Wait};
+pub use rules::bounds::EVENT_PAGE_BYTES_MAX;
 pub use seam::{
-    ANCHORS_MAX, BATCH_WRITES_MAX, BatchOutcome, CURSOR_BYTES_MAX, DEPTH_MAX, DESCRIBED_LINKS_MAX,
-    DESCRIBED_SIGHTINGS_MAX, Damage, Described, HOLE_BYTES_MAX, MERGED_RECORDS_MAX, PAGE_ROWS_MAX,
-    PART_BYTES_MAX, PARTS_MAX, Page, PartOf, ResolveScope, Sink, Store, StoreIdentity, Usage, Verified,
+    ANCHORS_MAX, BATCH_WRITES_MAX, BatchOutcome, CURSOR_BYTES_MAX, Commits, DEPTH_MAX, DESCRIBED_LINKS_MAX,
+    DESCRIBED_SIGHTINGS_MAX, Damage, Described, DueKey, DueStamp, END_CHARS_MIN, Follow, HOLE_BYTES_MAX,
+    IdPart, MERGED_RECORDS_MAX, Names, OnDisk, PAGE_ROWS_MAX, PART_BYTES_MAX, PARTS_MAX, Page, PartOf,
+    ResolveScope, STORED_AT_BYTES_MAX, Sink, Store, StoreIdentity, StoredAt, UnseenKey, Upkeep, Usage,
+    Verified,
 };
 pub use sqlite::{OpenFor, SqliteOptions, SqliteStore};
-pub use stored::{DueKey, StoredAt, UnseenKey};
 pub use write::{
     Annotation, Annotations, AuditRecord, ContentPart, Link, LinkKind, NewCommit, NewContent, NewHole,
     Placement, SIDECAR_FORMAT, Session, SessionKey, SessionOrigin, Write,

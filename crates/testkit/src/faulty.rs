@@ -2,30 +2,24 @@
 //!
 //! What a crash of a process does is tested with real processes, not here.
 
+mod commits;
+mod events;
+mod fault;
+mod follow;
+mod names;
 mod plan;
+#[cfg(test)]
+mod tests;
+mod upkeep;
 
 use std::fmt;
-use std::ops::Range;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use stemmata_model::{
-    ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, EventSeq, LedgerId, MachineId, SessionId,
-    Sighting, Timestamp, Topic,
-};
-use stemmata_store::maintain::backup::BackedUp;
-use stemmata_store::maintain::collect::{Amount, Collect, Collected};
-use stemmata_store::maintain::costs::{ContentCost, Counted};
-use stemmata_store::maintain::forget::{Forget, Forgotten, Redirects, Tombstone};
-use stemmata_store::maintain::repair::{RepairOutcome, RepairSource};
-use stemmata_store::{
-    Annotations, Append, Appended, AuditRecord, BatchOutcome, Coverage, Damage, Described, DueKey, EventKey,
-    EventLog, EventPage, EventQuery, Keyed, Ledger, LedgerChange, Link, PackOptions, Packed, Page, PartOf,
-    Placement, Places, Receipt, ResolveScope, SavedState, Session, SessionFilter, SessionKey, Sink, Store,
-    StoreError, StoreIdentity, StoredAt, TipFilter, UnseenKey, Usage, Verified, Write,
-};
+use stemmata_model::{ArtifactId, Timestamp};
+use stemmata_store::{BatchOutcome, PackOptions, Store, StoreError, Write};
 
+pub use self::fault::Fault;
 use self::plan::{Pages, Plan};
 
 /// A [`Store`] around another one, whose batches fail on demand.
@@ -129,8 +123,8 @@ impl<S: Store> FaultyStore<S> {
 
     fn pack_if_wished(&self) -> Result<(), StoreError> {
         let packs = self.plan.lock().unwrap_or_else(PoisonError::into_inner).packs;
-        if packs {
-            self.inner.pack(&PackOptions::new(Timestamp::from_micros(0)))?;
+        if let Some(files) = self.inner.on_disk().filter(|_| packs) {
+            files.pack(&PackOptions::new(Timestamp::from_micros(0)))?;
         }
         Ok(())
     }
@@ -188,312 +182,3 @@ impl<S: Store> FaultyStore<S> {
         }
     }
 }
-
-/// Appends, states and changes count as batches.
-impl<S: Store> EventLog for FaultyStore<S> {
-    fn append(&self, append: Append) -> Result<Appended, StoreError> {
-        self.write(|| {
-            let appended = self.inner.append(append)?;
-            self.pack_if_wished()?;
-            Ok(appended)
-        })
-    }
-
-    fn page(&self, ledger: &LedgerId, query: &EventQuery) -> Result<EventPage, StoreError> {
-        let bytes_max = query.bytes_max.min(self.pages().bytes_max);
-        let page = self.inner.page(ledger, &EventQuery { bytes_max, ..query.clone() });
-        if let Some(act) = &mut self.pages().meddler {
-            act(&self.inner);
-        }
-        page
-    }
-
-    fn keyed(&self, ledger: &LedgerId, keys: &[EventKey], now: Timestamp) -> Result<Vec<Keyed>, StoreError> {
-        self.inner.keyed(ledger, keys, now)
-    }
-
-    fn ledger(&self, id: &LedgerId) -> Result<Option<Ledger>, StoreError> {
-        self.inner.ledger(id)
-    }
-
-    fn ledgers(&self, after: Option<&LedgerId>, limit: usize) -> Result<Vec<Ledger>, StoreError> {
-        self.inner.ledgers(after, limit)
-    }
-
-    fn ledger_marked(&self, mark: &str) -> Result<Option<LedgerId>, StoreError> {
-        self.inner.ledger_marked(mark)
-    }
-
-    fn change_ledger(&self, change: LedgerChange) -> Result<(), StoreError> {
-        self.write(|| self.inner.change_ledger(change))
-    }
-
-    fn receipt(&self, ledger: &LedgerId, topic: &Topic) -> Result<Option<Receipt>, StoreError> {
-        self.inner.receipt(ledger, topic)
-    }
-
-    fn trim(&self, ledger: &LedgerId, topic: &Topic, through: EventSeq) -> Result<u64, StoreError> {
-        self.inner.trim(ledger, topic, through)
-    }
-
-    fn forget_events(&self, session: &SessionId) -> Result<u64, StoreError> {
-        self.inner.forget_events(session)
-    }
-
-    fn forget_places(&self, ledger: &LedgerId, places: &Places) -> Result<u64, StoreError> {
-        self.inner.forget_places(ledger, places)
-    }
-
-    fn save_states(&self, ledger: &LedgerId, states: Vec<SavedState>) -> Result<(), StoreError> {
-        self.write(|| self.inner.save_states(ledger, states))
-    }
-
-    fn save_folded(&self, ledger: &LedgerId, epoch: u64, states: Vec<SavedState>) -> Result<(), StoreError> {
-        self.write(|| self.inner.save_folded(ledger, epoch, states))
-    }
-
-    fn saved_states(&self, ledger: &LedgerId, prefix: &str) -> Result<Vec<SavedState>, StoreError> {
-        self.inner.saved_states(ledger, prefix)
-    }
-
-    fn drop_states(&self, ledger: &LedgerId, prefix: &str) -> Result<(), StoreError> {
-        self.inner.drop_states(ledger, prefix)
-    }
-
-    fn close(&self) -> Result<(), StoreError> {
-        self.inner.close()
-    }
-}
-
-impl<S: Store> Store for FaultyStore<S> {
-    fn commit_batch(&self, batch: Vec<Write>) -> Result<BatchOutcome, StoreError> {
-        self.write(|| self.apply(batch))
-    }
-
-    fn commit(&self, id: CommitId) -> Result<Option<Commit>, StoreError> {
-        self.read().commit(id)
-    }
-
-    fn commits_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError> {
-        self.inner.commits_in(prefix, limit)
-    }
-
-    fn ancestors(&self, from: CommitId, limit: usize) -> Result<Vec<Commit>, StoreError> {
-        self.read().ancestors(from, limit)
-    }
-
-    fn children(&self, of: CommitId, limit: usize) -> Result<Vec<Commit>, StoreError> {
-        self.read().children(of, limit)
-    }
-
-    fn below(&self, from: &[CommitId], limit: usize) -> Result<Vec<Commit>, StoreError> {
-        self.read().below(from, limit)
-    }
-
-    fn described(&self, of: &[CommitId]) -> Result<Vec<Described>, StoreError> {
-        self.read().described(of)
-    }
-
-    fn tips(&self, filter: &TipFilter, page: Page) -> Result<Vec<Commit>, StoreError> {
-        self.read().tips(filter, page)
-    }
-
-    fn commits_after(&self, after: Option<CommitId>, limit: usize) -> Result<Vec<Commit>, StoreError> {
-        self.read().commits_after(after, limit)
-    }
-
-    fn stored_after(
-        &self,
-        after: Option<StoredAt>,
-        limit: usize,
-    ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
-        self.read().stored_after(after, limit)
-    }
-
-    fn seen_by(
-        &self,
-        session: &SessionKey,
-        after: Option<StoredAt>,
-        limit: usize,
-    ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
-        self.read().seen_by(session, after, limit)
-    }
-
-    fn content_length(&self, id: ArtifactId) -> Result<Option<u64>, StoreError> {
-        if self.is_lost(id) { Ok(None) } else { self.looked_at().content_length(id) }
-    }
-
-    fn artifacts_in(&self, prefix: ArtifactPrefix, limit: usize) -> Result<Vec<ArtifactId>, StoreError> {
-        self.inner.artifacts_in(prefix, limit)
-    }
-
-    fn read_content(
-        &self,
-        id: ArtifactId,
-        range: Option<Range<u64>>,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), StoreError> {
-        if self.is_lost(id) {
-            return Err(StoreError::ContentMissing(id));
-        }
-        self.looked_at().read_content(id, range, sink)
-    }
-
-    fn content_parts(&self, id: ArtifactId) -> Result<Option<Vec<PartOf>>, StoreError> {
-        if self.is_lost(id) { Ok(None) } else { self.looked_at().content_parts(id) }
-    }
-
-    fn read_contents(
-        &self,
-        ids: &[ArtifactId],
-        sink: &mut dyn FnMut(usize, &[u8]) -> std::io::Result<()>,
-    ) -> Result<(), StoreError> {
-        // What is read before a lost content is handed out, as one by one.
-        let whole = ids.iter().position(|id| self.is_lost(*id)).unwrap_or(ids.len());
-        self.looked_at().read_contents(ids.get(..whole).unwrap_or_default(), sink)?;
-        ids.get(whole).map_or(Ok(()), |lost| Err(StoreError::ContentMissing(*lost)))
-    }
-
-    fn sightings(&self, commit: CommitId, limit: usize) -> Result<Vec<Sighting>, StoreError> {
-        self.read().sightings(commit, limit)
-    }
-
-    fn sessions(&self, filter: &SessionFilter, page: Page) -> Result<Vec<Session>, StoreError> {
-        self.read().sessions(filter, page)
-    }
-
-    fn session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
-        self.read().session(key)
-    }
-
-    fn resolve(
-        &self,
-        scope: &ResolveScope,
-        at: Timestamp,
-        limit: usize,
-    ) -> Result<Vec<CommitId>, StoreError> {
-        self.inner.resolve(scope, at, limit)
-    }
-
-    fn annotations(&self, commit: CommitId) -> Result<Annotations, StoreError> {
-        self.read().annotations(commit)
-    }
-
-    fn tagged(&self, tag: &str, limit: usize) -> Result<Vec<CommitId>, StoreError> {
-        self.inner.tagged(tag, limit)
-    }
-
-    fn audit(&self, commit: CommitId, limit: usize) -> Result<Vec<AuditRecord>, StoreError> {
-        self.read().audit(commit, limit)
-    }
-
-    fn links(&self, commit: CommitId, limit: usize) -> Result<Vec<Link>, StoreError> {
-        self.read().links(commit, limit)
-    }
-
-    fn anchored(&self, hashes: &[u64], limit: usize) -> Result<Vec<(u64, CommitId)>, StoreError> {
-        self.inner.anchored(hashes, limit)
-    }
-
-    fn coverage(&self, commit: CommitId) -> Result<Option<Coverage>, StoreError> {
-        self.read().coverage(commit)
-    }
-
-    fn last_covered(&self, ledger: &LedgerId) -> Result<Option<Coverage>, StoreError> {
-        self.inner.last_covered(ledger)
-    }
-
-    fn cursor(&self, key: &SessionKey) -> Result<Option<Vec<u8>>, StoreError> {
-        self.read().cursor(key)
-    }
-
-    fn placement(&self, machine: &MachineId, path: &str) -> Result<Option<Placement>, StoreError> {
-        self.read().placement(machine, path)
-    }
-
-    fn identity(&self) -> Result<StoreIdentity, StoreError> {
-        self.inner.identity()
-    }
-
-    fn usage(&self) -> Result<Usage, StoreError> {
-        self.inner.usage()
-    }
-
-    fn costs(&self, of: &[CommitId], counted: &mut Counted) -> Result<Vec<ContentCost>, StoreError> {
-        self.inner.costs(of, counted)
-    }
-
-    fn pack(&self, options: &PackOptions) -> Result<Packed, StoreError> {
-        self.inner.pack(options)
-    }
-
-    fn forget(&self, wish: &Forget) -> Result<Forgotten, StoreError> {
-        self.inner.forget(wish)
-    }
-
-    fn collect(&self, wish: &Collect) -> Result<Collected, StoreError> {
-        self.inner.collect(wish)
-    }
-
-    fn condemned(&self) -> Result<Amount, StoreError> {
-        self.inner.condemned()
-    }
-
-    fn index_due(&self) -> Result<Vec<DueKey>, StoreError> {
-        self.inner.index_due()
-    }
-
-    fn leave_index_due(&self) -> Result<(), StoreError> {
-        self.write(|| self.inner.leave_index_due())
-    }
-
-    fn index_unseen(&self, limit: usize) -> Result<Vec<UnseenKey>, StoreError> {
-        self.read().index_unseen(limit)
-    }
-
-    fn index_unseen_done(&self, keys: &[UnseenKey]) -> Result<(), StoreError> {
-        self.write(|| self.inner.index_unseen_done(keys))
-    }
-
-    fn index_done(&self, keys: &[DueKey]) -> Result<(), StoreError> {
-        self.write(|| self.inner.index_done(keys))
-    }
-
-    fn tombstones(&self, of: &[Tombstone]) -> Result<Vec<Tombstone>, StoreError> {
-        self.read().tombstones(of)
-    }
-
-    fn tombstones_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError> {
-        self.inner.tombstones_in(prefix, limit)
-    }
-
-    fn redirects(&self, after: Option<CommitId>, limit: usize) -> Result<Redirects, StoreError> {
-        self.inner.redirects(after, limit)
-    }
-
-    fn has_tombstones(&self) -> Result<bool, StoreError> {
-        self.inner.has_tombstones()
-    }
-
-    fn lift(&self, of: &Tombstone) -> Result<u64, StoreError> {
-        self.inner.lift(of)
-    }
-
-    fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError> {
-        self.inner.verify(found)
-    }
-
-    fn repair(&self, from: &[RepairSource<'_>]) -> Result<RepairOutcome, StoreError> {
-        self.inner.repair(from)
-    }
-
-    fn backup(&self, to: &Path) -> Result<Option<BackedUp>, StoreError> {
-        self.inner.backup(to)
-    }
-}
-
-mod fault;
-mod names;
-pub use fault::Fault;
-#[cfg(test)]
-mod tests;

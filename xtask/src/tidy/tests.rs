@@ -46,6 +46,18 @@ fn a_crate_without_an_example_says_so_and_one_with_an_example_does_not() {
 }
 
 #[test]
+fn a_trait_of_many_methods_is_found_and_bodies_and_types_are_none() {
+    let of = |methods: usize, more: &str| {
+        let methods: String = (0..methods).map(|number| format!("    fn f{number}(&self);\n")).collect();
+        format!("//! A.\n\npub trait Wide: Send {{\n{methods}{more}}}\n")
+    };
+    let more = "    fn more(&self, f: fn(u8) -> u8) -> u8 {\n        fn within() {}\n        f(1)\n    }\n";
+    let expected = "crates/m/src/a.rs:3: `Wide` has 33 methods";
+    told_apart(traits::check, "crates/m/src/a.rs", &of(32, more), &of(31, more), expected);
+    assert_eq!(said(traits::check, &[("crates/m/src/tests.rs", &of(40, ""))]), Vec::<String>::new());
+}
+
+#[test]
 fn an_edge_that_points_up_or_sideways_is_found_however_it_is_written() {
     let rows = [
         ("crates/model", "[dependencies]\nstemmata-store.workspace = true", "store"),

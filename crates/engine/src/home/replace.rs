@@ -35,10 +35,12 @@ impl Home {
             let _made = SystemFiles.make_directory(above);
         }
         let _noted = self.temp_files().create_named(folder);
-        let done = self.engine()?.store.backup(to)?.ok_or_else(|| EngineError::Refused {
+        let engine = self.engine()?;
+        let files = engine.store.on_disk().ok_or_else(|| EngineError::Refused {
             what: Refusal::Backup,
             reasons: vec!["this store keeps nothing on a disk".to_owned()],
         })?;
+        let done = files.backup(to)?;
         machine::leave_in(&self.dir, to)?;
         Ok(done)
     }

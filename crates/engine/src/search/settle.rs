@@ -335,7 +335,7 @@ impl Engine {
                 Err(IndexError::Rewritten { before }) => {
                     rewritten += 1;
                     // Each cut may remove much of the index: after many cuts a rebuild is less work.
-                    index.rewind(lock, if rewritten > REWRITTEN_MAX { StoredAt(0) } else { before })?
+                    index.rewind(lock, if rewritten > REWRITTEN_MAX { StoredAt::START } else { before })?
                 }
                 settled => settled?,
             };
@@ -379,14 +379,13 @@ impl Engine {
             return Ok(meta);
         }
         index.drop_events(lock)?;
-        Ok(index.cut(lock, StoredAt(0))?)
+        Ok(index.cut(lock, StoredAt::START)?)
     }
 
     /// Returns whether the store still has the watermark's commit in the same place.
     fn is_at_its_place(&self, watermark: Watermark) -> Result<bool> {
         let Some((at, id)) = watermark.through else { return Ok(true) };
-        let before = at.0.checked_sub(1).filter(|before| *before > 0).map(StoredAt);
-        let found = self.store.stored_after(before, 1)?;
+        let found = self.store.stored_after(Some(at.before()), 1)?;
         Ok(found.first().is_some_and(|(found, commit)| (*found, commit.id) == (at, id)))
     }
 

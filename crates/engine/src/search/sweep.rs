@@ -162,7 +162,7 @@ impl Engine {
     /// Returns the first commit where the index and the store differ, of those that the index has read. Collection mostly removes
     /// covered commits, which were never indexed, so that most often nothing has to be cut.
     fn first_changed(&self, index: &Index, due: &[DueKey]) -> Result<Option<StoredAt>, SettleError> {
-        let Some(first) = due.iter().filter_map(|key| key.first()).min() else { return Ok(None) };
+        let Some(first) = due.iter().filter_map(|key| key.first).min() else { return Ok(None) };
         let reader = index.reader()?;
         let Some((through, _)) = reader.meta()?.watermark.through else { return Ok(None) };
         // The index may hold an open turn that a removed commit covers. The turn stays in the store if another session has it,
@@ -172,7 +172,7 @@ impl Engine {
                 return Ok(Some(at));
             }
         }
-        let mut after = StoredAt(first.0.saturating_sub(1));
+        let mut after = first.before();
         while after < through {
             let page = self.store.stored_after(Some(after), PAGE_COMMITS)?;
             let end = page.last().map_or(through, |(at, _)| (*at).min(through));
@@ -200,7 +200,7 @@ fn first_difference(
         let is_gap = held.2 == IndexedState::Skipped;
         let is_forgotten = commit.closure == Closure::Forgotten;
         // A gap that is filled again is due by itself; other gaps are what nobody can read.
-        let is_filled = is_gap && !is_forgotten && due.iter().any(|key| key.first() == Some(*at));
+        let is_filled = is_gap && !is_forgotten && due.iter().any(|key| key.first == Some(*at));
         (*at, commit.id) == (held.0, held.1) && (is_gap || !is_forgotten) && !is_filled
     };
     let same = stored.iter().zip(held).take_while(|(stored, held)| is_alike(stored, held)).count();

@@ -39,7 +39,12 @@ impl Engine {
         sources: &[RepairSource<'_>],
         aside: &dyn Fn() -> Result<Arc<dyn Store>>,
     ) -> Result<RepairOutcome> {
-        let mut outcome = self.store.repair(sources)?;
+        let Some(files) = self.store.on_disk() else {
+            let mut outcome = RepairOutcome::default();
+            outcome.verified = self.store.verify(&mut |damage| outcome.remaining.push(damage))?;
+            return Ok(outcome);
+        };
+        let mut outcome = files.repair(sources)?;
         let damaged: HashSet<ArtifactId> = outcome.remaining.iter().filter_map(content_of).collect();
         if damaged.is_empty() {
             return Ok(outcome);
@@ -59,7 +64,7 @@ impl Engine {
             }
             let name = format!("the transcript {}", path.display());
             let source = RepairSource { name, store: aside.as_ref(), packs: None };
-            let more = self.store.repair(&[source])?;
+            let more = files.repair(&[source])?;
             outcome.repaired.extend(more.repaired);
             (outcome.remaining, outcome.verified) = (more.remaining, more.verified);
             if !outcome.remaining.iter().any(|damage| content_of(damage).is_some()) {

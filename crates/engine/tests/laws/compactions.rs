@@ -18,7 +18,7 @@ use stemmata_prompt::compact::{SummarizeError, Summarizer, SummaryAsked};
 use stemmata_prompt::window::KeepRecent;
 use stemmata_runtimes::captured::visibility::{ShowAs, Shown, line};
 use stemmata_runtimes::registry;
-use stemmata_store::{EventQuery, FileLog, FileLogOptions, MemoryStore, SessionKey, Store};
+use stemmata_store::{Commits, EventQuery, FileLog, FileLogOptions, MemoryStore, SessionKey, Store};
 use stemmata_testkit::claude::{ClaudeSession, Transcript};
 use stemmata_testkit::faulty::{Fault, FaultyStore};
 

@@ -277,7 +277,7 @@ impl Run {
 
     fn pack(&self, side: usize) {
         let options = PackOptions::new(self.clock.now());
-        self.sides[side].engine.store().pack(&options).expect("packed");
+        self.sides[side].engine.pack(&options).expect("packed");
     }
 
     /// Tells the other side of everything, or of one chain; now and then only of what it does not have.

@@ -7,7 +7,7 @@ use stemmata_engine::{
     StoreRules,
 };
 use stemmata_model::{CommitId, Principal};
-use stemmata_store::{MemoryStore, Store as _};
+use stemmata_store::{Commits as _, MemoryStore};
 use stemmata_testkit::faulty::FaultyStore;
 
 use crate::support::{Folder, answer, engine_on, import, user};

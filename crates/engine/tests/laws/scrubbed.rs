@@ -11,7 +11,8 @@ use stemmata_model::{CommitId, Principal, Trigger};
 use stemmata_store::conformance::builders::damages;
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{
-    MemoryStore, PackOptions, SessionFilter, SqliteOptions, SqliteStore, Store, StoreError, StoreIdentity,
+    MemoryStore, OnDisk, PackOptions, SessionFilter, SqliteOptions, SqliteStore, Store, StoreError,
+    StoreIdentity,
 };
 use stemmata_testkit::faulty::{Fault, FaultyStore};
 

@@ -15,8 +15,8 @@ use stemmata_model::{
 use stemmata_store::conformance::builders::damages;
 use stemmata_store::conformance::ledger::builders::{self, ledger, session};
 use stemmata_store::{
-    EventQuery, FileLog, FileLogOptions, MemoryStore, PackOptions, SavedState, SessionFilter, SqliteOptions,
-    SqliteStore, Store,
+    EventQuery, FileLog, FileLogOptions, MemoryStore, OnDisk, PackOptions, SavedState, SessionFilter,
+    SqliteOptions, SqliteStore,
 };
 use stemmata_testkit::faulty::{Fault, FaultyStore};
 

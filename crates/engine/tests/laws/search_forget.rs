@@ -232,7 +232,7 @@ fn what_is_forgotten_or_scrubbed_is_in_no_file_of_the_home() {
         before.begin_turn(&begin).expect("begun");
         settle(&before);
         if is_packed {
-            store.pack(&PackOptions::new(Timestamp::EPOCH)).expect("packed");
+            before.pack(&PackOptions::new(Timestamp::EPOCH)).expect("packed");
         }
         assert_eq!(hits(&before, WORD).len(), 50, "as many as are wanted");
         let named = holding_packed(home.path(), WORD);

@@ -132,7 +132,7 @@ impl Small {
             commits
         };
         if kind == Kind::Packed {
-            stage.engine(0)?.store().pack(&PackOptions::new(Timestamp::EPOCH))?;
+            stage.engine(0)?.pack(&PackOptions::new(Timestamp::EPOCH))?;
         }
         if kind != Kind::Logged {
             let database = rusqlite::Connection::open(stage.disk.join("store").join("stemmata.db"))?;

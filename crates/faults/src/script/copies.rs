@@ -26,7 +26,7 @@ const PACKS: &str = "packs";
 const TRIES_MAX: u32 = 10_000;
 
 pub(super) fn backup(act: &Act<'_>) -> anyhow::Result<Done> {
-    act.engine.store().backup(&act.stage.disk.join("copy"))?;
+    act.engine.store().on_disk().context("a store with files")?.backup(&act.stage.disk.join("copy"))?;
     Ok(Done { stores: vec!["copy"], ..Done::default() })
 }
 
@@ -42,7 +42,7 @@ pub(super) fn restore(act: &Act<'_>) -> anyhow::Result<Done> {
 /// A backup of which a pack is damaged afterwards: nothing is promised of it.
 pub(super) fn hurt(act: &Act<'_>) -> anyhow::Result<Done> {
     let (disk, files) = (&act.stage.disk, act.stage.files.as_ref());
-    act.engine.store().backup(&disk.join(HURT))?;
+    act.engine.store().on_disk().context("a store with files")?.backup(&disk.join(HURT))?;
     let packs = disk.join(HURT).join(PACKS);
     let name = files.list(&packs)?.into_iter().filter(|name| name.strip_suffix(".pack").is_some()).min();
     let name = name.context("a pack in the backup")?;

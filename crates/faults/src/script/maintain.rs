@@ -16,7 +16,7 @@ const GRACE_DAYS: u32 = 14;
 const SESSIONS_MAX: usize = 100;
 
 pub(super) fn pack(act: &Act<'_>) -> anyhow::Result<Done> {
-    act.engine.store().pack(&PackOptions::new(act.now()))?;
+    act.engine.pack(&PackOptions::new(act.now()))?;
     Ok(Done::default())
 }
 

@@ -217,7 +217,7 @@ impl Host {
             if before.inbox_bytes < inbox_bytes_min {
                 return Ok(None);
             }
-            let packed = engine.store().pack(&options)?;
+            let packed = engine.pack(&options)?;
             let now = engine.store().usage()?.physical_bytes;
             Ok((packed.contents > 0).then(|| wire::maintain::packed(&packed, before.physical_bytes, now)))
         })

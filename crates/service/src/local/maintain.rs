@@ -48,7 +48,7 @@ impl Maintain for Local {
             let level = level.map_err(|_| bad_request("level", "no level is so high"))?;
             let before = engine.store().usage()?.physical_bytes;
             let options = PackOptions { level, ..PackOptions::new(self.now()) };
-            let packed = engine.store().pack(&options)?;
+            let packed = engine.pack(&options)?;
             Ok(wire::maintain::packed(&packed, before, engine.store().usage()?.physical_bytes))
         })
     }
@@ -158,7 +158,7 @@ impl Maintain for Local {
             let (planned, Gc { digest, .. }) = self.collecting(engine, request)?;
             hold(plan, digest.as_ref())?;
             let done = engine.apply_collect(planned)?;
-            let packed = engine.store().pack(&PackOptions::new(self.now()))?;
+            let packed = engine.pack(&PackOptions::new(self.now()))?;
             Ok(wire::keep::collected(&done, Some(&packed), self.grace_days(request)?))
         })
     }

@@ -5,14 +5,11 @@ use stemmata_model::{Closure, CommitId};
 use super::Make;
 use super::builders::{checkpoint, commit, put, write};
 use crate::error::StoreError;
-use crate::seam::ANCHORS_MAX;
+use crate::seam::{ANCHORS_MAX, Commits};
 use crate::write::{NewContent, Write};
 
 /// Anchors are found by hash in the order of the commits' ids, once each, and not where a commit is covered.
-///
-/// # Panics
-/// Where one is missing, doubled, or found in vain.
-pub fn check_anchors(make: Make<'_>) {
+pub(super) fn check_anchors(make: Make<'_, dyn Commits>) {
     let store = make();
     let one = put(&*store, None, "one", 1);
     let two = put(&*store, None, "two", 2);

@@ -8,7 +8,7 @@ use stemmata_model::{
 };
 
 use crate::error::StoreError;
-use crate::seam::{BatchOutcome, Damage, Page, Store};
+use crate::seam::{BatchOutcome, Commits, Damage, Page, Upkeep};
 use crate::write::{NewCommit, NewContent, Session, SessionKey, SessionOrigin, Write};
 
 /// Asks for all rows that a check makes.
@@ -61,14 +61,14 @@ pub fn checkpoint(parent: Option<CommitId>, bytes: &str, micros: i64) -> (Commit
 }
 
 /// Stores a commit with its own content.
-pub fn put(store: &dyn Store, parent: Option<CommitId>, bytes: &str, micros: i64) -> CommitId {
+pub fn put(store: &dyn Commits, parent: Option<CommitId>, bytes: &str, micros: i64) -> CommitId {
     let (id, writes) = checkpoint(parent, bytes, micros);
     write(store, writes);
     id
 }
 
 /// Stores a chain from the root and returns its ids from the root.
-pub fn chain(store: &dyn Store, name: &str, length: usize) -> Vec<CommitId> {
+pub fn chain(store: &dyn Commits, name: &str, length: usize) -> Vec<CommitId> {
     let mut ids: Vec<CommitId> = Vec::new();
     for step in 0..length {
         let micros = i64::try_from(step).expect("a short chain") * 10;
@@ -79,12 +79,12 @@ pub fn chain(store: &dyn Store, name: &str, length: usize) -> Vec<CommitId> {
 }
 
 /// Applies a batch.
-pub fn write(store: &dyn Store, batch: Vec<Write>) -> BatchOutcome {
+pub fn write(store: &dyn Commits, batch: Vec<Write>) -> BatchOutcome {
     store.commit_batch(batch).expect("a batch that can be applied")
 }
 
 /// Returns why a batch is not applied.
-pub fn refused(store: &dyn Store, batch: Vec<Write>) -> StoreError {
+pub fn refused(store: &dyn Commits, batch: Vec<Write>) -> StoreError {
     store.commit_batch(batch).expect_err("a batch that cannot be applied")
 }
 
@@ -141,8 +141,8 @@ pub fn session(name: &str, cwd: &str, last: Option<i64>) -> Session {
 /// Reads a content whole.
 ///
 /// # Errors
-/// As [`Store::read_content`].
-pub fn read(store: &dyn Store, id: ArtifactId) -> Result<Vec<u8>, StoreError> {
+/// As [`Commits::read_content`].
+pub fn read(store: &dyn Commits, id: ArtifactId) -> Result<Vec<u8>, StoreError> {
     let mut bytes = Vec::new();
     store.read_content(id, None, &mut |piece| {
         bytes.extend_from_slice(piece);
@@ -152,13 +152,13 @@ pub fn read(store: &dyn Store, id: ArtifactId) -> Result<Vec<u8>, StoreError> {
 }
 
 /// Returns what is damaged.
-pub fn damages(store: &dyn Store) -> Vec<Damage> {
+pub fn damages(store: &dyn Upkeep) -> Vec<Damage> {
     let mut found = Vec::new();
     store.verify(&mut |damage| found.push(damage)).expect("a store that can be looked at");
     found
 }
 
 /// Reads a content that is there.
-pub fn bytes_of(store: &dyn Store, id: ArtifactId) -> Vec<u8> {
+pub fn bytes_of(store: &dyn Commits, id: ArtifactId) -> Vec<u8> {
     read(store, id).expect("a content that is there")
 }

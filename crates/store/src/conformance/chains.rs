@@ -8,13 +8,12 @@ use stemmata_model::{
 
 use super::Make;
 use super::builders::{ALL, at, bytes_of, chain, commit, put, see, session_id, sighting, write};
-use super::transactions::verify_is_clean;
 use crate::error::StoreError;
 use crate::filters::TipFilter;
-use crate::seam::{Page, Store};
+use crate::seam::{Commits, Page};
 use crate::write::{ContentPart, NewContent, Write};
 
-pub(super) fn load(store: &dyn Store, id: CommitId) -> Commit {
+pub(super) fn load(store: &dyn Commits, id: CommitId) -> Commit {
     store.commit(id).expect("a read").expect("it is there")
 }
 
@@ -23,10 +22,7 @@ fn ids(commits: &[Commit]) -> Vec<CommitId> {
 }
 
 /// A commit comes back as it was given, with depth and lengths counted from the root.
-///
-/// # Panics
-/// Where a field differs.
-pub fn check_depth_and_lengths(make: Make<'_>) {
+pub(super) fn check_depth_and_lengths(make: Make<'_, dyn Commits>) {
     let store = make();
     let root = put(&*store, None, "12345", -7);
     let native = NewContent::literal(b"its own ten".to_vec());
@@ -63,14 +59,10 @@ pub fn check_depth_and_lengths(make: Make<'_>) {
     assert_eq!(load(&*store, compaction), stored(new, compaction, 11, 1, 16));
     assert_eq!(load(&*store, id), stored(snapshot, id, 10, 2, 26));
     assert_eq!(load(&*store, root).core.created_at, at(-7));
-    verify_is_clean(&*store);
 }
 
 /// Ancestors are the commit, its parent and so on, up to a limit.
-///
-/// # Panics
-/// Where the walk differs.
-pub fn check_ancestors(make: Make<'_>) {
+pub(super) fn check_ancestors(make: Make<'_, dyn Commits>) {
     let store = make();
     let mut expected = chain(&*store, "turn", 12);
     chain(&*store, "beside", 3);
@@ -87,10 +79,7 @@ pub fn check_ancestors(make: Make<'_>) {
 }
 
 /// Children are listed in the order they were stored.
-///
-/// # Panics
-/// Where the list differs.
-pub fn check_children(make: Make<'_>) {
+pub(super) fn check_children(make: Make<'_, dyn Commits>) {
     let store = make();
     let root = put(&*store, None, "root", 1);
     let children: Vec<CommitId> =
@@ -103,10 +92,7 @@ pub fn check_children(make: Make<'_>) {
 }
 
 /// Tips are commits without children, newest first, by session, ticket and thread.
-///
-/// # Panics
-/// Where the list differs.
-pub fn check_tips(make: Make<'_>) {
+pub(super) fn check_tips(make: Make<'_, dyn Commits>) {
     let store = make();
     let root = put(&*store, None, "root", 1);
     let early = put(&*store, Some(root), "early", 10);
@@ -151,10 +137,7 @@ pub fn check_tips(make: Make<'_>) {
 
 /// A thread's tip is the last commit that says something in it: a snapshot that restates its parent in another format is passed
 /// over, and so is what follows outside the thread.
-///
-/// # Panics
-/// Where another commit is the tip.
-pub fn check_tips_of_a_thread(make: Make<'_>) {
+pub(super) fn check_tips_of_a_thread(make: Make<'_, dyn Commits>) {
     let store = make();
     let in_thread = |id: CommitId| {
         let mut seen = sighting("s1", 1);
@@ -186,10 +169,7 @@ pub fn check_tips_of_a_thread(make: Make<'_>) {
 }
 
 /// A provisional commit closes; a closed or covered one never opens again.
-///
-/// # Panics
-/// Where a closure is another one.
-pub fn check_closures(make: Make<'_>) {
+pub(super) fn check_closures(make: Make<'_, dyn Commits>) {
     let store = make();
     let content = NewContent::literal(b"open".to_vec());
     let closed = commit(None, content.id(), 1);
@@ -217,10 +197,7 @@ pub fn check_closures(make: Make<'_>) {
 }
 
 /// Counts that are set are those of the commit from then on, whose chain and id stay.
-///
-/// # Panics
-/// Where they are not.
-pub fn check_counts(make: Make<'_>) {
+pub(super) fn check_counts(make: Make<'_, dyn Commits>) {
     let store = make();
     let root = put(&*store, None, "root", 1);
     let child = put(&*store, Some(root), "child", 2);
@@ -234,10 +211,7 @@ pub fn check_counts(make: Make<'_>) {
 }
 
 /// A covered commit keeps its bytes and may be continued, and covering it again changes nothing.
-///
-/// # Panics
-/// Where it does not.
-pub fn check_covers(make: Make<'_>) {
+pub(super) fn check_covers(make: Make<'_, dyn Commits>) {
     let store = make();
     let root = put(&*store, None, "root", 1);
     let open = NewContent::literal(b"an open turn".to_vec());
@@ -262,5 +236,4 @@ pub fn check_covers(make: Make<'_>) {
     assert_eq!(store.usage().expect("a read").distinct_bytes, 4 + 24, "what they share is stored once");
     let child = put(&*store, Some(covered), "somebody resumed it", 9);
     assert_eq!(load(&*store, child).depth, 2);
-    verify_is_clean(&*store);
 }

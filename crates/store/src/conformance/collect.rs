@@ -11,13 +11,13 @@ use super::transactions::verify_is_clean;
 use crate::error::StoreError;
 use crate::maintain::collect::{Amount, Collect, Collected};
 use crate::maintain::forget::{Keep, Kept};
-use crate::seam::Store;
+use crate::seam::Upkeep;
 use crate::write::{Annotation, ContentPart, NewContent, Write};
 
 const GRACE: i64 = 100;
 
 /// Collects twice: the first time only to hear what would happen, which must be what then happens.
-fn collect(store: &dyn Store, retired: &[CommitId], now: i64) -> Collected {
+fn collect(store: &dyn Upkeep, retired: &[CommitId], now: i64) -> Collected {
     let wish =
         Collect { retired: retired.to_vec(), now: at(now), grace_us: GRACE, expect: None, dry_run: true };
     let planned = store.collect(&wish).expect("a plan");
@@ -36,10 +36,7 @@ fn commits(count: u64) -> Amount {
 }
 
 /// What retention lets go is condemned, readable for the grace, and then deleted.
-///
-/// # Panics
-/// Where it goes too early, or not at all.
-pub fn check_collect(make: Make<'_>) {
+pub(super) fn check_collect(make: Make<'_, dyn Upkeep>) {
     let store = make();
     let ids = chain(&*store, "old", 4);
     let branch = put(&*store, Some(ids[1]), "a branch\n", 90);
@@ -65,10 +62,7 @@ pub fn check_collect(make: Make<'_>) {
 }
 
 /// Whatever uses what is condemned revives it.
-///
-/// # Panics
-/// Where something that is used is deleted.
-pub fn check_revival(make: Make<'_>) {
+pub(super) fn check_revival(make: Make<'_, dyn Upkeep>) {
     let store = make();
     let roots: Vec<CommitId> =
         (0..6).map(|step| put(&*store, None, &format!("root {step}\n"), step)).collect();
@@ -97,10 +91,7 @@ pub fn check_revival(make: Make<'_>) {
 }
 
 /// A hole needs its content's hash, and no bytes: what came back of them and nobody else needs is collected.
-///
-/// # Panics
-/// Where bytes stay, or the hole goes with them.
-pub fn check_orphans_of_holes(make: Make<'_>) {
+pub(super) fn check_orphans_of_holes(make: Make<'_, dyn Upkeep>) {
     let store = make();
     let ids = chain(&*store, "hole", 3);
     store.forget(&super::forget::wish(&[], &ids[1..2], &[])).expect("a forgetting");
@@ -124,10 +115,7 @@ pub fn check_orphans_of_holes(make: Make<'_>) {
 }
 
 /// Contents that no commit names are condemned and deleted too, unless one comes to name them.
-///
-/// # Panics
-/// Where a content that is needed goes, or garbage stays.
-pub fn check_orphans(make: Make<'_>) {
+pub(super) fn check_orphans(make: Make<'_, dyn Upkeep>) {
     let store = make();
     let literal = |text: &str| NewContent::literal(text.as_bytes().to_vec());
     let [garbage, named, part] = ["of a crashed write", "named late", "part of another"].map(literal);
@@ -156,10 +144,7 @@ pub fn check_orphans(make: Make<'_>) {
 }
 
 /// Between a plan and its collection somebody else writes: nothing is condemned or deleted that nobody was shown.
-///
-/// # Panics
-/// Where something happens all the same.
-pub fn check_moved_collections(make: Make<'_>) {
+pub(super) fn check_moved_collections(make: Make<'_, dyn Upkeep>) {
     let store = make();
     let ids = chain(&*store, "old", 3);
     let asked =

@@ -9,9 +9,8 @@ use stemmata_model::CommitId;
 
 use super::Make;
 use super::builders::{bytes_of, checkpoint, put, refused, see, sighting, write};
-use super::transactions::verify_is_clean;
 use crate::error::StoreError;
-use crate::seam::Store;
+use crate::seam::Commits;
 
 /// Threads that write at once.
 const WRITERS: usize = 6;
@@ -20,10 +19,7 @@ const WRITERS: usize = 6;
 const BATCHES: usize = 25;
 
 /// Every acknowledged batch of every thread is there, and one that is refused takes no other with it.
-///
-/// # Panics
-/// Where something is lost.
-pub fn check_writers_at_once(make: Make<'_>) {
+pub(super) fn check_writers_at_once(make: Make<'_, dyn Commits>) {
     let store = make();
     let root = put(&*store, None, "root", 0);
     let store = &*store;
@@ -44,10 +40,9 @@ pub fn check_writers_at_once(make: Make<'_>) {
     let usage = store.usage().expect("a read");
     let expected = u64::try_from(WRITERS * BATCHES + 1).expect("a small number");
     assert_eq!((usage.commits, usage.contents), (expected, expected), "nothing of a refused batch is left");
-    verify_is_clean(store);
 }
 
-fn write_chain(store: &dyn Store, root: CommitId, writer: usize) -> CommitId {
+fn write_chain(store: &dyn Commits, root: CommitId, writer: usize) -> CommitId {
     let mut tip = root;
     for step in 0..BATCHES {
         let micros = i64::try_from(step).expect("a small number");
@@ -67,10 +62,7 @@ fn write_chain(store: &dyn Store, root: CommitId, writer: usize) -> CommitId {
 }
 
 /// A reader sees chains that only grow, whole at every moment.
-///
-/// # Panics
-/// Where a half batch is seen.
-pub fn check_readers_beside_a_writer(make: Make<'_>) {
+pub(super) fn check_readers_beside_a_writer(make: Make<'_, dyn Commits>) {
     let store = make();
     let store = &*store;
     let root = put(store, None, "root", 0);

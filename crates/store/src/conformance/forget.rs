@@ -18,7 +18,7 @@ use crate::error::StoreError;
 use crate::filters::TipFilter;
 use crate::ledger::{Append, EventQuery};
 use crate::maintain::forget::{Forget, Forgotten, Keep, Kept, Tombstone};
-use crate::seam::{HOLE_BYTES_MAX, Store};
+use crate::seam::{HOLE_BYTES_MAX, Store, Upkeep};
 use crate::write::{
     Annotation, ContentPart, Link, LinkKind, NewCommit, NewContent, NewHole, SessionKey, SessionOrigin, Write,
 };
@@ -33,7 +33,7 @@ pub(super) fn wish(unroot: &[CommitId], cut: &[CommitId], sessions: &[SessionKey
 }
 
 /// Forgets twice: the first time only to hear what would happen, which must be what then happens.
-pub(super) fn forget(store: &dyn Store, wish: &Forget) -> Forgotten {
+pub(super) fn forget(store: &dyn Upkeep, wish: &Forget) -> Forgotten {
     let before = store.usage().expect("a read");
     let planned = store.forget(&Forget { dry_run: true, ..wish.clone() }).expect("a plan");
     let after = store.usage().expect("a read");
@@ -52,7 +52,7 @@ fn pin(commit: CommitId, change: Annotation) -> Write {
     Write::Annotate { commit, change, at: at(50), by: principal("ann") }
 }
 
-fn captured(store: &dyn Store, name: &str, ids: &[CommitId]) {
+fn captured(store: &dyn Upkeep, name: &str, ids: &[CommitId]) {
     let mut listed = session(name, "/w", Some(9));
     listed.tip = ids.last().copied();
     let seen = ids.iter().map(|id| see(*id, sighting(name, 9)));
@@ -61,10 +61,7 @@ fn captured(store: &dyn Store, name: &str, ids: &[CommitId]) {
 }
 
 /// Events that are named go in the same act as a commit, with their lines, and no others.
-///
-/// # Panics
-/// Where a store does otherwise.
-pub fn check_forgotten_beside(make: Make<'_>) {
+pub(super) fn check_forgotten_beside(make: Make<'_, dyn Store>) {
     let store = make();
     let store = store.as_ref();
     let [kept, gone] = ["{\"kept\":1}", "{\"gone\":1}"].map(|text| Json::parse(text).expect("JSON"));
@@ -89,10 +86,7 @@ pub fn check_forgotten_beside(make: Make<'_>) {
 }
 
 /// A session goes with all that only it needs, and its rows with it.
-///
-/// # Panics
-/// Where something stays, or too much goes.
-pub fn check_forget(make: Make<'_>) {
+pub(super) fn check_forget(make: Make<'_, dyn Upkeep>) {
     let store = make();
     let gone = chain(&*store, "gone", 5);
     let other = chain(&*store, "other", 3);
@@ -122,10 +116,7 @@ pub fn check_forget(make: Make<'_>) {
 }
 
 /// Children, pins, tags, tickets and other sessions keep what they need, and the result says which.
-///
-/// # Panics
-/// Where a reason is not one, or is not told.
-pub fn check_forget_keeps(make: Make<'_>) {
+pub(super) fn check_forget_keeps(make: Make<'_, dyn Upkeep>) {
     let store = make();
     let ids = chain(&*store, "kept", 8);
     captured(&*store, "kept", &ids);
@@ -167,10 +158,7 @@ pub fn check_forget_keeps(make: Make<'_>) {
 }
 
 /// A session that ends at a commit, or was placed from one, keeps it; one that is told to give it up ends before.
-///
-/// # Panics
-/// Where a session points at nothing.
-pub fn check_forget_ends(make: Make<'_>) {
+pub(super) fn check_forget_ends(make: Make<'_, dyn Upkeep>) {
     let store = make();
     let ids = chain(&*store, "ends", 4);
     captured(&*store, "first", &ids[..2]);
@@ -193,10 +181,7 @@ pub fn check_forget_ends(make: Make<'_>) {
 }
 
 /// A commit that is cut is a hole: its contents are gone, it and its children stay.
-///
-/// # Panics
-/// Where bytes are left, or a child is lost.
-pub fn check_holes(make: Make<'_>) {
+pub(super) fn check_holes(make: Make<'_, dyn Upkeep>) {
     let store = make();
     let ids = chain(&*store, "hole", 4);
     let twin = put(&*store, None, "hole 1\n", 77);
@@ -226,10 +211,7 @@ pub fn check_holes(make: Make<'_>) {
 }
 
 /// A commit of which only the row is known can be stored and continued; it destroys nothing and brings nothing back.
-///
-/// # Panics
-/// Where it has bytes, takes some away, or is more than a hole.
-pub fn check_new_holes(make: Make<'_>) {
+pub(super) fn check_new_holes(make: Make<'_, dyn Upkeep>) {
     let (whole, store) = (make(), make());
     let ids = chain(&*whole, "far", 3);
     let cores: Vec<NewHole> = ids.iter().map(|id| hole_of(&load(&*whole, *id))).collect();
@@ -288,10 +270,7 @@ fn hole_of(commit: &Commit) -> NewHole {
 }
 
 /// What was forgotten is not taken in again, until somebody takes that back.
-///
-/// # Panics
-/// Where it comes back by itself, or does not come back at all.
-pub fn check_tombstones(make: Make<'_>) {
+pub(super) fn check_tombstones(make: Make<'_, dyn Upkeep>) {
     let store = make();
     let ids = chain(&*store, "tomb", 3);
     captured(&*store, "tomb", &ids);
@@ -340,10 +319,7 @@ pub fn check_tombstones(make: Make<'_>) {
 }
 
 /// What contents that stay have of one that goes is copied out before.
-///
-/// # Panics
-/// Where a content is lost, or one that should be gone is there.
-pub fn check_copied_out(make: Make<'_>) {
+pub(super) fn check_copied_out(make: Make<'_, dyn Upkeep>) {
     let store = make();
     let secret = b"the first half is shared and the rest is secret";
     let literal = NewContent::literal(secret.to_vec());
@@ -386,10 +362,7 @@ pub fn check_copied_out(make: Make<'_>) {
 }
 
 /// A hole that is cut gets the tombstone that it never had, and what holds a forgotten commit is forgotten with it.
-///
-/// # Panics
-/// Where something fills it, or a lifted tombstone leaves another.
-pub fn check_sealed_holes(make: Make<'_>) {
+pub(super) fn check_sealed_holes(make: Make<'_, dyn Upkeep>) {
     let (whole, store) = (make(), make());
     let ids = chain(&*whole, "far", 2);
     let hole =
@@ -417,10 +390,7 @@ pub fn check_sealed_holes(make: Make<'_>) {
 }
 
 /// What sessions that stay keep of what goes is cleared with it.
-///
-/// # Panics
-/// Where a title or a cursor stays, or goes from another session.
-pub fn check_cleared_sessions(make: Make<'_>) {
+pub(super) fn check_cleared_sessions(make: Make<'_, dyn Upkeep>) {
     let store = make();
     let ids = chain(&*store, "two", 3);
     captured(&*store, "one", &ids);
@@ -435,10 +405,7 @@ pub fn check_cleared_sessions(make: Make<'_>) {
 }
 
 /// A session that was forgotten is told to be, also where other sessions keep all that it went through.
-///
-/// # Panics
-/// Where it is not.
-pub fn check_session_tombstones(make: Make<'_>) {
+pub(super) fn check_session_tombstones(make: Make<'_, dyn Upkeep>) {
     let store = make();
     let ids = chain(&*store, "two", 3);
     captured(&*store, "one", &ids);
@@ -457,10 +424,7 @@ pub fn check_session_tombstones(make: Make<'_>) {
 }
 
 /// A content that a hole names and that came back with another commit goes with that one: the hole keeps its hash.
-///
-/// # Panics
-/// Where it stays.
-pub fn check_refilled(make: Make<'_>) {
+pub(super) fn check_refilled(make: Make<'_, dyn Upkeep>) {
     let store = make();
     let ids = chain(&*store, "hole", 3);
     forget(&*store, &wish(&[], &ids[1..2], &[]));
@@ -475,10 +439,7 @@ pub fn check_refilled(make: Make<'_>) {
 }
 
 /// Between a plan and its forgetting somebody else writes: nothing goes that nobody was shown.
-///
-/// # Panics
-/// Where something goes all the same, or where a new plan is refused too.
-pub fn check_moved_plans(make: Make<'_>) {
+pub(super) fn check_moved_plans(make: Make<'_, dyn Upkeep>) {
     let store = make();
     let ids = chain(&*store, "gone", 3);
     let asked = Forget { even_sighted: true, ..wish(&ids, &[], &[]) };

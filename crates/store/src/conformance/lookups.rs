@@ -6,14 +6,11 @@ use stemmata_model::{ArtifactId, Commit, CommitId, Timestamp};
 
 use super::Make;
 use super::builders::{at, chain, principal, put, see, session, session_id, sighting, write};
-use crate::seam::ResolveScope;
+use crate::seam::{Commits, ResolveScope};
 use crate::write::Write;
 
 /// Prefixes of every length find what starts so, ascending, and nothing else.
-///
-/// # Panics
-/// Where a lookup differs from a plain filter of all ids.
-pub fn check_prefixes(make: Make<'_>) {
+pub(super) fn check_prefixes(make: Make<'_, dyn Commits>) {
     let store = make();
     let mut commits = chain(&*store, "turn", 40);
     commits.sort();
@@ -46,10 +43,7 @@ pub fn check_prefixes(make: Make<'_>) {
 }
 
 /// A walk over the whole store meets each commit once, in the order of ids.
-///
-/// # Panics
-/// Where one is missed or met twice.
-pub fn check_walks(make: Make<'_>) {
+pub(super) fn check_walks(make: Make<'_, dyn Commits>) {
     let store = make();
     let mut expected = chain(&*store, "turn", 23);
     expected.sort();
@@ -65,10 +59,7 @@ pub fn check_walks(make: Make<'_>) {
 }
 
 /// `resolve` finds the nearest at or before, all of a tie, whatever the order of storing.
-///
-/// # Panics
-/// Where another commit is found.
-pub fn check_resolve(make: Make<'_>) {
+pub(super) fn check_resolve(make: Make<'_, dyn Commits>) {
     let store = make();
     let late = put(&*store, None, "late", 300);
     let early = put(&*store, None, "early", 100);

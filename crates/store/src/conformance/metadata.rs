@@ -10,10 +10,10 @@ use super::transactions::placement;
 use crate::error::StoreError;
 use crate::ledger::LedgerChange;
 use crate::maintain::forget::Forget;
-use crate::seam::{Described, Store};
+use crate::seam::{Commits, Described, Store};
 use crate::write::{Annotation, AuditRecord, Link, LinkKind, Session, Write};
 
-fn annotate(store: &dyn Store, commit: CommitId, change: Annotation, micros: i64) {
+fn annotate(store: &dyn Commits, commit: CommitId, change: Annotation, micros: i64) {
     let annotate = Write::Annotate { commit, change, at: at(micros), by: principal("ann") };
     write(store, vec![annotate]);
 }
@@ -23,10 +23,7 @@ fn summary(text: Option<&str>, source: SummarySource) -> Annotation {
 }
 
 /// Summaries obey trust; tags, notes and pins are sets.
-///
-/// # Panics
-/// Where the metadata differs.
-pub fn check_annotations(make: Make<'_>) {
+pub(super) fn check_annotations(make: Make<'_, dyn Commits>) {
     let store = make();
     let id = put(&*store, None, "noted", 1);
     assert_eq!(store.annotations(id).expect("a read"), crate::write::Annotations::default());
@@ -65,10 +62,7 @@ pub fn check_annotations(make: Make<'_>) {
 }
 
 /// Each change that changes something leaves one record, oldest first.
-///
-/// # Panics
-/// Where the trail differs.
-pub fn check_audit(make: Make<'_>) {
+pub(super) fn check_audit(make: Make<'_, dyn Commits>) {
     let store = make();
     let id = put(&*store, None, "noted", 1);
     let changes = [
@@ -101,10 +95,7 @@ pub fn check_audit(make: Make<'_>) {
 }
 
 /// Commits are found by tag, in the order of their ids.
-///
-/// # Panics
-/// Where another list is found.
-pub fn check_tags(make: Make<'_>) {
+pub(super) fn check_tags(make: Make<'_, dyn Commits>) {
     let store = make();
     let mut ids = chain(&*store, "turn", 6);
     for id in &ids[..4] {
@@ -128,10 +119,7 @@ pub fn check_tags(make: Make<'_>) {
 }
 
 /// Links are a set and are found from both ends.
-///
-/// # Panics
-/// Where another list is found.
-pub fn check_links(make: Make<'_>) {
+pub(super) fn check_links(make: Make<'_, dyn Commits>) {
     let store = make();
     let ids = chain(&*store, "turn", 4);
     let link = |from: usize, kind, to: usize, entry: Option<&str>| Link {
@@ -167,10 +155,7 @@ pub fn check_links(make: Make<'_>) {
 }
 
 /// Many commits are described as each is by itself, and all below a commit is found, parents first.
-///
-/// # Panics
-/// Where something differs.
-pub fn check_descriptions(make: Make<'_>) {
+pub(super) fn check_descriptions(make: Make<'_, dyn Commits>) {
     let store = make();
     let trunk = chain(&*store, "turn", 5);
     let side = put(&*store, Some(trunk[1]), "side", 70);
@@ -232,10 +217,7 @@ pub fn check_descriptions(make: Make<'_>) {
 }
 
 /// Cursors are kept as they are, one for a session.
-///
-/// # Panics
-/// Where a cursor differs.
-pub fn check_cursors(make: Make<'_>) {
+pub(super) fn check_cursors(make: Make<'_, dyn Commits>) {
     let store = make();
     for value in [vec![], vec![0, 255, 1], vec![7; 1000]] {
         let cursor = Write::Cursor { key: key("s1"), value: value.clone() };
@@ -247,10 +229,7 @@ pub fn check_cursors(make: Make<'_>) {
 }
 
 /// A batch that expects a cursor is applied only where the cursor is just that.
-///
-/// # Panics
-/// Where a batch is applied over another's cursor, or refused over its own.
-pub fn check_expected_cursors(make: Make<'_>) {
+pub(super) fn check_expected_cursors(make: Make<'_, dyn Commits>) {
     let store = make();
     let step = |expected: Option<&[u8]>, value: &[u8]| {
         let (key, expected) = (key("s1"), expected.map(<[u8]>::to_vec));
@@ -270,11 +249,8 @@ pub fn check_expected_cursors(make: Make<'_>) {
     assert_eq!(store.cursor(&key("s1")).expect("a read"), Some(b"two".to_vec()));
 }
 
-/// A batch that expects a session's newest commit, or a ledger's epoch, is applied only where it is just that.
-///
-/// # Panics
-/// Where a batch is applied behind another's commit or a forgetting, or refused over its own.
-pub fn check_expected_tips_and_epochs(make: Make<'_>) {
+/// A batch that expects a session's newest commit is applied only where it is just that.
+pub(super) fn check_expected_tips(make: Make<'_, dyn Commits>) {
     let store = make();
     let [first, second] = ["one", "two"].map(|text| Some(put(&*store, None, text, 1)));
     let goes_to = |expected: Option<CommitId>, tip: Option<CommitId>| {
@@ -292,6 +268,11 @@ pub fn check_expected_tips_and_epochs(make: Make<'_>) {
     assert!(goes_to(None, second).is_err_and(is_moved));
     assert!(goes_to(first, second).is_ok());
     assert_eq!(store.session(&key("s1")).expect("a read").and_then(|session| session.tip), second);
+}
+
+/// A batch that expects a ledger's epoch is applied only where nothing was forgotten since.
+pub(super) fn check_expected_epochs(make: Make<'_, dyn Store>) {
+    let store = make();
     let ledger = LedgerId::new("p").expect("a name");
     let expect = |epoch| {
         let change = Write::ChangeLedger(Box::new(LedgerChange::new(ledger.clone(), Timestamp::EPOCH)));
@@ -305,10 +286,7 @@ pub fn check_expected_tips_and_epochs(make: Make<'_>) {
 }
 
 /// The latest placement at a path counts.
-///
-/// # Panics
-/// Where another one is found.
-pub fn check_placements(make: Make<'_>) {
+pub(super) fn check_placements(make: Make<'_, dyn Commits>) {
     let store = make();
     let ids = chain(&*store, "turn", 2);
     let path = "/home/ann/placed.jsonl";
@@ -322,10 +300,7 @@ pub fn check_placements(make: Make<'_>) {
 }
 
 /// Records of two stores merge to the same metadata, in whatever order they come, and leave what was said here.
-///
-/// # Panics
-/// Where the metadata or the trail differs.
-pub fn check_merges(make: Make<'_>) {
+pub(super) fn check_merges(make: Make<'_, dyn Commits>) {
     let said = |micros, who, change| AuditRecord { at: at(micros), by: principal(who), change };
     let tag = |name: &str| Annotation::AddTag(name.to_owned());
     let theirs = [

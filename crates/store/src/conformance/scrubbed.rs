@@ -7,10 +7,11 @@ use super::builders::{at, chain, principal, put, write};
 use super::forget::{forget, wish};
 use super::transactions::verify_is_clean;
 use crate::maintain::forget::{Forget, Reworded, Tombstone};
+use crate::seam::Upkeep;
 use crate::write::{Annotation, AuditRecord, Write};
 
 /// What a commit became outlives it; the first that is said stays, and pages follow each other.
-pub fn check_redirects(make: Make<'_>) {
+pub(super) fn check_redirects(make: Make<'_, dyn Upkeep>) {
     let store = make();
     let id = |byte: u8| CommitId::from_bytes([byte; 16]);
     assert_eq!(store.redirects(None, 9).expect("read"), Vec::new());
@@ -25,7 +26,7 @@ pub fn check_redirects(make: Make<'_>) {
 }
 
 /// A commit that comes back is itself again: what it became is forgotten with its tombstone.
-pub fn check_lifted_redirects(make: Make<'_>) {
+pub(super) fn check_lifted_redirects(make: Make<'_, dyn Upkeep>) {
     let store = make();
     let (old, new) = (chain(&*store, "old", 2), chain(&*store, "new", 1));
     let redirect = |from| Write::Redirect { from, to: new[0], at: at(5) };
@@ -39,7 +40,7 @@ pub fn check_lifted_redirects(make: Make<'_>) {
 }
 
 /// Words that were said of a commit that stays are replaced, in its metadata and in its records; all else stays.
-pub fn check_reworded(make: Make<'_>) {
+pub(super) fn check_reworded(make: Make<'_, dyn Upkeep>) {
     let store = make();
     let id = put(&*store, None, "noted", 1);
     let said = |change, micros| Write::Annotate { commit: id, change, at: at(micros), by: principal("ann") };

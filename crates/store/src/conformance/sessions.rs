@@ -8,17 +8,13 @@ use super::Make;
 use super::builders::{
     ALL, at, chain, commit, key, machine, principal, put, see, session, session_id, sighting, write,
 };
-use super::transactions::verify_is_clean;
 use crate::filters::{SessionFilter, TipFilter};
-use crate::names::IdPart;
+use crate::seam::{Commits, IdPart};
 use crate::seam::{Page, ResolveScope};
 use crate::write::{NewContent, Placement, SIDECAR_FORMAT, Session, SessionOrigin, Write};
 
 /// Sightings are a set; the first in time is the first in the list, whatever the order of storing.
-///
-/// # Panics
-/// Where the list differs.
-pub fn check_sightings(make: Make<'_>) {
+pub(super) fn check_sightings(make: Make<'_, dyn Commits>) {
     let first = sighting("s1", 10);
     let mut second_machine = sighting("s1", 10);
     second_machine.machine = machine("m2");
@@ -48,10 +44,7 @@ pub fn check_sightings(make: Make<'_>) {
 }
 
 /// A session is replaced whole.
-///
-/// # Panics
-/// Where a field differs.
-pub fn check_sessions(make: Make<'_>) {
+pub(super) fn check_sessions(make: Make<'_, dyn Commits>) {
     let store = make();
     assert_eq!(store.session(&key("s1")).expect("a read"), None);
     let tip = put(&*store, None, "tip", 1);
@@ -81,10 +74,7 @@ pub fn check_sessions(make: Make<'_>) {
 }
 
 /// A session that is left goes with its cursor, its placement and what was seen there, and no commit and no other session does.
-///
-/// # Panics
-/// Where something else goes or stays.
-pub fn check_left_sessions(make: Make<'_>) {
+pub(super) fn check_left_sessions(make: Make<'_, dyn Commits>) {
     let store = make();
     let tip = put(&*store, None, "tip", 1);
     let both = ["s1", "s2"];
@@ -123,16 +113,12 @@ pub fn check_left_sessions(make: Make<'_>) {
         write(&*store, vec![see(tip, sighting("s2", 1)), see(tip, sighting("s3", 2))]);
         assert_eq!(store.sightings(tip, 9).expect("a read"), [sighting("s2", 1), sighting("s3", 2)]);
         write(&*store, vec![Write::Leave(key("s3"))]);
-        verify_is_clean(&*store);
     }
 }
 
 /// A sidecar is in no list and no count unless it is asked for, and no part of its id and no time finds it; its key and its
 /// whole id do.
-///
-/// # Panics
-/// Where it is found, or is not.
-pub fn check_sidecars(make: Make<'_>) {
+pub(super) fn check_sidecars(make: Make<'_, dyn Commits>) {
     let store = make();
     let format = FormatId::new(SIDECAR_FORMAT).expect("a short name");
     let tip = put(&*store, None, "tip", 9);
@@ -186,14 +172,10 @@ pub fn check_sidecars(make: Make<'_>) {
     assert_eq!(tips.iter().map(|commit| commit.id).collect::<Vec<_>>(), [tip]);
     let resolved = store.resolve(&ResolveScope::Project("/w".to_owned()), at(8), 9).expect("a read");
     assert_eq!(resolved, [], "nothing was said by then");
-    verify_is_clean(&*store);
 }
 
 /// Sessions are listed by latest activity, by project and by prefix, in pages.
-///
-/// # Panics
-/// Where the list differs.
-pub fn check_session_listings(make: Make<'_>) {
+pub(super) fn check_session_listings(make: Make<'_, dyn Commits>) {
     let store = make();
     chain(&*store, "turn", 2);
     let mut subagent = session("sub", "/srv/app", Some(25));
@@ -247,10 +229,7 @@ pub fn check_session_listings(make: Make<'_>) {
 }
 
 /// Sessions are found by both ends of their ids, and unused ones by what they were placed from.
-///
-/// # Panics
-/// Where others are found.
-pub fn check_session_names(make: Make<'_>) {
+pub(super) fn check_session_names(make: Make<'_, dyn Commits>) {
     let store = make();
     let (tip, child) = (put(&*store, None, "tip", 1), put(&*store, None, "child", 2));
     let mut copy = Session { key: key("copy"), ..session("0199-aaaa-1é7z", "/srv", Some(9)) };

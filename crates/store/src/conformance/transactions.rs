@@ -12,16 +12,13 @@ use super::{Make, Reopen};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::filters::{SessionFilter, TipFilter};
 use crate::seam::{
-    BATCH_WRITES_MAX, BatchOutcome, CURSOR_BYTES_MAX, Damage, PAGE_ROWS_MAX, PART_BYTES_MAX, PARTS_MAX, Page,
-    Store,
+    BATCH_WRITES_MAX, BatchOutcome, CURSOR_BYTES_MAX, Commits, Damage, PAGE_ROWS_MAX, PART_BYTES_MAX,
+    PARTS_MAX, Page, Store, Upkeep,
 };
 use crate::write::{Annotation, ContentPart, Link, LinkKind, NewContent, Placement, SessionOrigin, Write};
 
 /// A batch that fails at its last write leaves nothing of the others.
-///
-/// # Panics
-/// Where something is left, or the store does not go on.
-pub fn check_transactions(make: Make<'_>) {
+pub(super) fn check_transactions(make: Make<'_, dyn Commits>) {
     let store = make();
     let kept = put(&*store, None, "kept", 1);
     let (id, mut writes) = checkpoint(Some(kept), "gone", 2);
@@ -43,10 +40,7 @@ pub fn check_transactions(make: Make<'_>) {
 }
 
 /// Repeating a batch changes nothing, and says so.
-///
-/// # Panics
-/// Where a second application can be seen.
-pub fn check_repeats(make: Make<'_>) {
+pub(super) fn check_repeats(make: Make<'_, dyn Commits>) {
     let store = make();
     let (root, mut batch) = checkpoint(None, "root", 1);
     let (tip, more) = checkpoint(Some(root), "tip", 2);
@@ -73,7 +67,7 @@ pub fn check_repeats(make: Make<'_>) {
     assert_eq!(everything_of(&*store, tip), seen);
 }
 
-fn everything_of(store: &dyn Store, id: CommitId) -> String {
+fn everything_of(store: &dyn Commits, id: CommitId) -> String {
     let usage = store.usage().expect("a read");
     let counts = (usage.commits, usage.sessions, usage.contents, usage.distinct_bytes);
     format!(
@@ -87,10 +81,7 @@ fn everything_of(store: &dyn Store, id: CommitId) -> String {
 }
 
 /// What a write refers to must be there; the error names it.
-///
-/// # Panics
-/// Where a write with a loose end is taken.
-pub fn check_missing(make: Make<'_>) {
+pub(super) fn check_missing(make: Make<'_, dyn Commits>) {
     let store = make();
     let absent = CommitId::from_bytes([9; 16]);
     let (orphan, writes) = checkpoint(Some(absent), "orphan", 1);
@@ -147,10 +138,7 @@ pub(super) fn placement(ctx: CommitId, micros: i64) -> Placement {
 }
 
 /// What is beyond a bound is refused whole, and pages are too.
-///
-/// # Panics
-/// Where a bound does not hold, or something at the bound is refused.
-pub fn check_bounds(make: Make<'_>) {
+pub(super) fn check_bounds(make: Make<'_, dyn Commits>) {
     let store = make();
     let root = put(&*store, None, "root", 1);
     let annotate = |change| Write::Annotate { commit: root, change, at: at(1), by: principal("ann") };
@@ -190,10 +178,7 @@ pub fn check_bounds(make: Make<'_>) {
 }
 
 /// Usage counts what is distinct once and what was captured as often as it was.
-///
-/// # Panics
-/// Where a figure is another one.
-pub fn check_usage(make: Make<'_>) {
+pub(super) fn check_usage(make: Make<'_, dyn Commits>) {
     let store = make();
     assert_eq!(store.usage().expect("a read").commits, 0);
     let root = put(&*store, None, "same bytes", 1);
@@ -206,14 +191,13 @@ pub fn check_usage(make: Make<'_>) {
     assert_eq!((usage.logical_bytes, usage.distinct_bytes), (31, 21));
     assert!(usage.content_bytes > 0 && usage.physical_bytes >= usage.content_bytes);
     assert_eq!(store.identity().expect("a read"), store.identity().expect("a read"));
-    verify_is_clean(&*store);
 }
 
 /// Everything acknowledged is there after closing and opening again, the identity included.
 ///
 /// # Panics
 /// Where something is gone or changed.
-pub fn check_restart(make: Make<'_>, reopen: Reopen<'_>) {
+pub fn check_restart(make: Make<'_, dyn Store>, reopen: Reopen<'_>) {
     let store = make();
     let ids = chain(&*store, "turn", 20);
     let tip = *ids.last().expect("twenty commits");
@@ -241,7 +225,7 @@ pub fn check_restart(make: Make<'_>, reopen: Reopen<'_>) {
     verify_is_clean(&*store);
 }
 
-pub(super) fn verify_is_clean(store: &dyn Store) {
+pub(super) fn verify_is_clean(store: &dyn Upkeep) {
     let mut damages: Vec<Damage> = Vec::new();
     let verified = store.verify(&mut |damage| damages.push(damage)).expect("a readable store");
     assert_eq!(damages, []);

@@ -4,7 +4,7 @@
 
 use stemmata_model::{CommitId, LedgerId};
 
-use crate::stored::StoredAt;
+use crate::seam::StoredAt;
 use crate::write::SessionKey;
 
 /// How far an index has followed the order of storing.

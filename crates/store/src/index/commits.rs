@@ -7,7 +7,7 @@ use stemmata_model::CommitId;
 
 use super::batch::IndexedState;
 use super::error::{IndexError, While};
-use crate::stored::StoredAt;
+use crate::seam::StoredAt;
 use crate::varint;
 
 const READING: &str = "reading a commit of the search index";
@@ -48,8 +48,8 @@ fn take(row: &Row<'_>) -> rusqlite::Result<(CommitRow, Vec<u8>)> {
     let tail: (Option<u32>, Option<u32>) = (row.get(9)?, row.get(10)?);
     let commit = CommitRow {
         row: row.get(0)?,
-        stored: StoredAt(row.get::<_, i64>(1)?.cast_unsigned()),
-        since: StoredAt(row.get::<_, i64>(2)?.cast_unsigned()),
+        stored: row.get(1)?,
+        since: row.get(2)?,
         id: CommitId::from_bytes(row.get(3)?),
         parent: row.get::<_, Option<[u8; 16]>>(4)?.map(CommitId::from_bytes),
         state: state_of(state),
@@ -115,8 +115,8 @@ pub(super) fn row_of(
 pub(super) fn save(connection: &Connection, commit: &CommitRow) -> Result<(), IndexError> {
     let values = params![
         commit.row,
-        commit.stored.0.cast_signed(),
-        commit.since.0.cast_signed(),
+        commit.stored,
+        commit.since,
         commit.id.to_bytes(),
         commit.parent.map(CommitId::to_bytes),
         match commit.state {

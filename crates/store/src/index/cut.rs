@@ -11,7 +11,7 @@ use super::error::{IndexError, While};
 use super::places::{load_rows, save_rows};
 use super::segment::{SegmentFamily, SegmentRow, load_segments};
 use super::{groups, load_meta, merge, runs, save_meta};
-use crate::stored::StoredAt;
+use crate::seam::StoredAt;
 
 const CUTTING: &str = "cutting the search index";
 
@@ -61,14 +61,13 @@ fn plan(
             ))
             .and_then(|mut statement| {
                 let take = |row: &rusqlite::Row<'_>| {
-                    let stored = StoredAt(row.get::<_, i64>(2)?.cast_unsigned());
-                    Ok(Cut { row: row.get(0)?, number: row.get(1)?, stored })
+                    Ok(Cut { row: row.get(0)?, number: row.get(1)?, stored: row.get(2)? })
                 };
                 statement.query_row([values], take).optional()
             })
             .while_(CUTTING)
     };
-    let Some(mut cut) = least("stored >= ?1", &before.0.cast_signed())? else { return Ok(None) };
+    let Some(mut cut) = least("stored >= ?1", &before)? else { return Ok(None) };
     loop {
         let holds = |segment: &&SegmentRow| {
             segment.family == SegmentFamily::Commits
@@ -78,8 +77,7 @@ fn plan(
         if let Some(segment) = segments.iter().find(holds) {
             cut.number = segment.base;
         }
-        let reached =
-            [least("last >= ?1", &cut.number)?, least("stored >= ?1", &cut.stored.0.cast_signed())?];
+        let reached = [least("last >= ?1", &cut.number)?, least("stored >= ?1", &cut.stored)?];
         let earlier = reached.into_iter().flatten().filter(|found| found.row < cut.row);
         match earlier.min_by_key(|found| found.row) {
             Some(found) => {
@@ -98,8 +96,7 @@ fn plan(
 fn last(connection: &Connection) -> Result<Watermark, IndexError> {
     let through = connection
         .query_row("SELECT stored, id FROM occurrence ORDER BY stored DESC LIMIT 1", [], |row| {
-            let stored = StoredAt(row.get::<_, i64>(0)?.cast_unsigned());
-            Ok((stored, CommitId::from_bytes(row.get(1)?)))
+            Ok((row.get(0)?, CommitId::from_bytes(row.get(1)?)))
         })
         .optional()
         .while_(CUTTING)?;

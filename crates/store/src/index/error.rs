@@ -5,8 +5,8 @@
 use rusqlite::ErrorCode;
 
 use crate::error::StoreError;
+use crate::seam::StoredAt;
 use crate::sqlite::store_error;
-use crate::stored::StoredAt;
 
 /// Why an index could not be read or written.
 #[derive(Debug, thiserror::Error)]

@@ -14,7 +14,7 @@ use super::batch::{IndexPlace, IndexedLedger, IndexedState};
 use super::error::{IndexError, While};
 use super::segment::{ReadColumns, SegmentFamily, SegmentRead, SegmentRow, load_segments};
 use super::{Index, IndexMeta, commits, groups, load_ledgers, load_meta, places, runs};
-use crate::stored::StoredAt;
+use crate::seam::StoredAt;
 use crate::write::SessionKey;
 
 const READING: &str = "reading the search index";
@@ -270,9 +270,7 @@ impl<'i> IndexReader<'i> {
             .connection()
             .prepare_cached("SELECT stored, id FROM occurrence WHERE state = 1 ORDER BY stored")
             .while_(READING)?;
-        let take = |row: &rusqlite::Row<'_>| {
-            Ok((StoredAt(row.get::<_, i64>(0)?.cast_unsigned()), CommitId::from_bytes(row.get(1)?)))
-        };
+        let take = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, CommitId::from_bytes(row.get(1)?)));
         let rows = statement.query_map([], take).while_(READING)?;
         rows.collect::<rusqlite::Result<_>>().while_(READING)
     }
@@ -290,10 +288,9 @@ impl<'i> IndexReader<'i> {
             )
             .and_then(|mut statement| {
                 let take = |row: &rusqlite::Row<'_>| {
-                    let stored = StoredAt(row.get::<_, i64>(0)?.cast_unsigned());
-                    Ok((stored, CommitId::from_bytes(row.get(1)?), commits::state_of(row.get(2)?)))
+                    Ok((row.get(0)?, CommitId::from_bytes(row.get(1)?), commits::state_of(row.get(2)?)))
                 };
-                let rows = statement.query_map([after.0.cast_signed(), through.0.cast_signed()], take)?;
+                let rows = statement.query_map([after, through], take)?;
                 rows.collect()
             });
         found.while_(READING)

@@ -7,9 +7,10 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags, Statement, params};
 use stemmata_model::{Event, EventSeq, LedgerId, Payload, topics};
 
-use super::{EventLog, EventQuery, Ledger, plain_bytes};
+use super::{EventLog, EventQuery, Ledger};
 use crate::error::StoreError;
 use crate::files::{Files, create_beside, ended};
+use crate::rules::events::plain_bytes;
 
 /// The version of the tables that are ours in such a file.
 pub(super) const FORMAT_VERSION: i64 = 1;

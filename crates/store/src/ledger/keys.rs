@@ -75,7 +75,7 @@ pub struct Keyed {
 
 impl Keyed {
     /// Returns a key as it is after an append whose first event has this place.
-    pub(crate) fn placed(new: &NewKey, first: EventSeq) -> Option<Self> {
+    pub fn placed(new: &NewKey, first: EventSeq) -> Option<Self> {
         let place = |at: usize| EventSeq::new(first.get().checked_add(u64::try_from(at).ok()?)?);
         let last = new.at.checked_add(new.events)?.checked_sub(1)?;
         let (key, digest, until) = (new.key, new.digest, new.until);
@@ -83,7 +83,7 @@ impl Keyed {
     }
 
     /// Says whether nobody else can have the key yet.
-    pub(crate) fn holds(&self, now: Timestamp) -> bool {
+    pub fn holds(&self, now: Timestamp) -> bool {
         self.until.is_none_or(|until| now < until)
     }
 }

@@ -2,14 +2,12 @@
 //!
 //! What events mean, and what is folded from them, is not known here.
 
-pub(crate) mod checks;
 mod derived;
 mod export;
 mod files;
 mod import;
 mod keys;
 mod page;
-pub(crate) mod payload;
 
 pub use derived::DerivedEvents;
 pub use export::{ExportedCluster, export_cluster};
@@ -18,19 +16,16 @@ pub use files::check_ledger_bytes;
 pub use files::{FileLog, FileLogOptions, Finding, IntegrityMode, Repaired, Restored};
 pub use import::ClusterFile;
 pub use keys::{APPEND_KEYS_MAX, EventKey, Keyed, NewKey};
-pub use page::EventPage;
-
-pub(crate) use page::Filling;
+pub use page::{EventPage, Filling};
 
 use std::collections::BTreeSet;
 
 use stemmata_model::{
-    ArtifactId, CommitId, Event, EventSeq, Json, LedgerId, NewEvent, Party, Payload, SessionId, Timestamp,
-    Topic, to_u64,
+    CommitId, Event, EventSeq, Json, LedgerId, NewEvent, Party, Payload, SessionId, Timestamp, Topic,
 };
 
-use crate::bounds::EVENT_PAGE_BYTES_MAX;
 use crate::error::StoreError;
+use crate::rules::bounds::EVENT_PAGE_BYTES_MAX;
 
 /// Events of one append at most, so that a transaction stays short.
 pub const BATCH_EVENTS_MAX: usize = 4_096;
@@ -427,35 +422,4 @@ pub struct Coverage {
     /// The last event that the commit's chain holds, by its number in the log that was in use then: nothing says that the store's own
     /// ledger of that id has it.
     pub through: EventSeq,
-}
-
-/// Returns the numbers of the first and the last of so many events after a ledger's last.
-pub(crate) fn numbered(last: u64, events: usize) -> Result<(EventSeq, EventSeq), StoreError> {
-    let bound = || StoreError::Bound { what: "number of an event", value: u64::MAX, bound: u64::MAX >> 1 };
-    let count = to_u64(events);
-    let first = last.checked_add(1).and_then(EventSeq::new).ok_or_else(bound)?;
-    let last = last.checked_add(count).and_then(EventSeq::new).ok_or_else(bound)?;
-    Ok((first, last))
-}
-
-/// Returns the time of an event: later than the one before it, not before the present, and the given one where that is
-/// later still.
-pub(crate) fn next_time(last: Option<Timestamp>, now: Timestamp, given: Option<Timestamp>) -> Timestamp {
-    let base = last.map_or(now, |last| now.max(Timestamp::from_micros(last.as_micros().saturating_add(1))));
-    given.map_or(base, |given| base.max(given))
-}
-
-/// The bytes that a payload's hash covers, for [`stemmata_model::Gone`].
-pub(crate) fn plain_bytes(text: Option<&str>, data: Option<&Json>) -> Vec<u8> {
-    let mut bytes = text.unwrap_or_default().as_bytes().to_vec();
-    bytes.push(0);
-    bytes.extend_from_slice(data.map_or("", Json::as_str).as_bytes());
-    bytes
-}
-
-/// Returns the next link of a receipt's chain.
-pub(crate) fn chained(before: [u8; 32], hash: ArtifactId, bytes: u64) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(&before).update(hash.as_bytes()).update(&bytes.to_le_bytes());
-    *hasher.finalize().as_bytes()
 }

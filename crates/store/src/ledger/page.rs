@@ -56,7 +56,7 @@ pub(crate) fn bytes_of(event: &Event) -> usize {
 
 /// A page in the making.
 #[derive(Debug)]
-pub(crate) struct Filling {
+pub struct Filling {
     events: Vec<Event>,
     bytes: usize,
     events_max: usize,
@@ -65,18 +65,19 @@ pub(crate) struct Filling {
 }
 
 impl Filling {
-    pub(crate) fn new(query: &EventQuery) -> Self {
+    /// Begins a page of a query.
+    pub fn new(query: &EventQuery) -> Self {
         let (events_max, bytes_max) = (query.limit, query.bytes_max);
         Self { events: Vec::new(), bytes: 0, events_max, bytes_max, is_full: events_max == 0 }
     }
 
     /// Says whether nothing more fits.
-    pub(crate) const fn is_full(&self) -> bool {
+    pub const fn is_full(&self) -> bool {
         self.is_full
     }
 
     /// Takes the next event that is wanted, unless it does not fit any more. The first one always does.
-    pub(crate) fn take(&mut self, event: Event) {
+    pub fn take(&mut self, event: Event) {
         let bytes = self.bytes.saturating_add(bytes_of(&event));
         if !self.is_full && (self.events.is_empty() || bytes <= self.bytes_max) {
             self.events.push(event);
@@ -87,7 +88,8 @@ impl Filling {
         }
     }
 
-    pub(crate) fn page(self) -> EventPage {
+    /// Ends the page: it says where to go on where more may follow.
+    pub fn page(self) -> EventPage {
         let next = self.events.last().filter(|_| self.is_full).map(|event| event.seq);
         EventPage { events: self.events, next }
     }

@@ -78,7 +78,10 @@ impl Which {
 
 impl Collect {
     /// Refuses what is not what was planned. Asked within the transaction.
-    pub(crate) fn checked(&self, done: Collected) -> Result<Collected, StoreError> {
+    ///
+    /// # Errors
+    /// `PlanMoved`.
+    pub fn checked(&self, done: Collected) -> Result<Collected, StoreError> {
         let is_planned = self.expect.as_ref().is_none_or(|expect| *expect == done);
         if is_planned { Ok(done) } else { Err(StoreError::PlanMoved) }
     }
@@ -86,7 +89,7 @@ impl Collect {
 
 impl Amount {
     /// Adds so many commits, contents and bytes.
-    pub(crate) fn add(&mut self, commits: usize, contents: u64, bytes: u64) {
+    pub fn add(&mut self, commits: usize, contents: u64, bytes: u64) {
         self.commits += to_u64(commits);
         self.contents += contents;
         self.bytes = self.bytes.saturating_add(bytes);

@@ -16,7 +16,7 @@ pub struct Counted(HashSet<[u8; 8]>);
 
 impl Counted {
     /// Notes a content by what its store tells it apart by; says whether it is new.
-    pub(crate) fn is_new(&mut self, key: [u8; 8]) -> bool {
+    pub fn is_new(&mut self, key: [u8; 8]) -> bool {
         self.0.insert(key)
     }
 }
@@ -35,12 +35,13 @@ pub struct ContentCost {
 }
 
 impl ContentCost {
-    pub(crate) const fn nothing(commit: CommitId) -> Self {
+    /// Nothing yet.
+    pub const fn nothing(commit: CommitId) -> Self {
         Self { commit, distinct_bytes: 0, stored_bytes: 0, packed_bytes: 0 }
     }
 
     /// Adds another one's bytes.
-    pub(crate) const fn add(&mut self, distinct: u64, stored: u64, packed: u64) {
+    pub const fn add(&mut self, distinct: u64, stored: u64, packed: u64) {
         self.distinct_bytes = self.distinct_bytes.saturating_add(distinct);
         self.stored_bytes = self.stored_bytes.saturating_add(stored);
         self.packed_bytes = self.packed_bytes.saturating_add(packed);

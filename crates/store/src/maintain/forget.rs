@@ -161,7 +161,10 @@ impl Forget {
     }
 
     /// Refuses what is not what was planned. Asked within the transaction.
-    pub(crate) fn checked(&self, done: Forgotten) -> Result<Forgotten, StoreError> {
+    ///
+    /// # Errors
+    /// `PlanMoved`.
+    pub fn checked(&self, done: Forgotten) -> Result<Forgotten, StoreError> {
         let is_planned = self.expect.as_ref().is_none_or(|expect| *expect == done);
         if is_planned { Ok(done) } else { Err(StoreError::PlanMoved) }
     }
@@ -171,7 +174,7 @@ impl Forget {
 pub const MEMORY_STATES: &str = "memory";
 
 /// Returns the ids of sessions that their keys tell: those without a transcript.
-pub(crate) fn api_sessions(wish: &Forget) -> impl Iterator<Item = SessionId> {
+pub fn api_sessions(wish: &Forget) -> impl Iterator<Item = SessionId> {
     let named = wish.sessions.iter().filter_map(|key| key.path.strip_prefix("api:"));
     named.filter_map(|name| SessionId::new(name).ok())
 }

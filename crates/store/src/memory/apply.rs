@@ -9,6 +9,7 @@ use stemmata_model::{Closure, Commit, CommitId, Sighting, SummarySource, to_u64}
 use super::content::{self, Content};
 use super::events;
 use super::forget::{forget_session, key_of};
+use super::stored::place_of;
 use super::{GREATEST, LEAST, Note, SightingKey, State};
 use crate::error::StoreError;
 use crate::maintain::forget::{Reworded, Tombstone};
@@ -172,7 +173,7 @@ fn add(state: &mut State, new: NewCommit, (depth, before_bytes): (u64, u64)) -> 
     let native_bytes =
         state.contents.get(&native).map(Content::length).ok_or(StoreError::ContentMissing(native))?;
     let order = state.order();
-    state.stored.put(order, id);
+    state.stored.put(place_of(order), id);
     if let Some(parent) = new.core.parent {
         state.children.put((parent, order), id);
     }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use stemmata_model::{ArtifactId, artifact_id, to_u64};
 
 use super::table::Table;
-use crate::bounds::check_range;
 use crate::error::StoreError;
+use crate::rules::bounds::check_range;
 use crate::seam::{BatchOutcome, PART_BYTES_MAX, PARTS_MAX, PartOf, Sink};
 use crate::write::ContentPart;
 

@@ -16,7 +16,7 @@ use crate::ledger::{
     Append, Appended, Coverage, EventKey, EventLog, EventPage, EventQuery, Keyed, Ledger, LedgerChange,
     Places, Receipt, SavedState,
 };
-use crate::seam::{BatchOutcome, Store};
+use crate::seam::{BatchOutcome, Commits};
 use crate::write::{ContentPart, Write};
 
 pub(super) fn append(

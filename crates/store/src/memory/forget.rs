@@ -240,7 +240,7 @@ pub(super) fn remove(state: &mut State, gone: &[CommitId]) {
         let Some(commit) = state.commits.get(id).cloned() else { continue };
         state.commits.remove(id);
         if let Some(at) = state.first_stored(&[*id]) {
-            state.stored.remove(&at.0);
+            state.stored.remove(&at);
         }
         state.sightings.remove(id);
         state.annotations.remove(id);

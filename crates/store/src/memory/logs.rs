@@ -6,16 +6,15 @@ use stemmata_model::{ArtifactId, Event, EventSeq, LedgerId, Payload, Timestamp, 
 
 use super::table::Table;
 use crate::error::StoreError;
-use crate::ledger::checks::{
+use crate::ledger::{
+    Append, Appended, CURSOR_STATES, DerivedEvents, EventKey, EventPage, EventQuery, Filling, Keyed, Ledger,
+    LedgerChange, OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Order, Receipt, SavedState,
+};
+use crate::rules::checks::{
     check_append, check_change, check_epoch, check_key, check_keys, check_marks, check_query, check_reach,
     check_state,
 };
-use crate::ledger::payload::{bytes_of, event, gone, is_output, is_there};
-use crate::ledger::{
-    Append, Appended, CURSOR_STATES, DerivedEvents, EventKey, EventPage, EventQuery, Filling, Keyed, Ledger,
-    LedgerChange, OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Order, Receipt, SavedState, chained, next_time,
-    numbered,
-};
+use crate::rules::events::{bytes_of, chained, event, gone, is_output, is_there, next_time, numbered};
 
 /// Ledgers with their events, states and receipts.
 #[derive(Debug)]

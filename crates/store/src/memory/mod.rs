@@ -15,38 +15,29 @@ mod state;
 mod stored;
 mod sweep;
 mod table;
+mod upkeep;
 mod verify;
 
 use std::ops::Range;
-use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use stemmata_model::{
-    ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, EventSeq, LedgerId, MachineId, Sighting,
-    Timestamp, to_u64,
+    ArtifactId, Commit, CommitId, EventSeq, LedgerId, MachineId, Sighting, Timestamp, to_u64,
 };
 
 use self::content::{Content, Contents};
 use self::state::{Note, SightingKey, Sightings};
-use crate::bounds::{check_anchors, check_batch, check_costed, check_page};
 use crate::error::StoreError;
 use crate::filters::{SessionFilter, TipFilter};
 use crate::ledger::Coverage;
-use crate::maintain::backup::BackedUp;
-use crate::maintain::collect::{Amount, Collect, Collected};
-use crate::maintain::costs::{ContentCost, Counted};
-use crate::maintain::forget::{Forget, Forgotten, Redirects, Tombstone};
-use crate::maintain::pack::{PackOptions, Packed};
-use crate::maintain::repair::{RepairOutcome, RepairSource};
-use crate::seam::{
-    BatchOutcome, Damage, Page, PartOf, ResolveScope, Sink, Store, StoreIdentity, Usage, Verified,
-};
-use crate::stored::{DueKey, DueRow, StoredAt, UnseenKey};
+use crate::maintain::forget::{Redirects, Tombstone};
+use crate::rules::bounds::{check_anchors, check_batch, check_page};
+use crate::seam::{BatchOutcome, Commits, Page, PartOf, ResolveScope, Sink, StoreIdentity, StoredAt, Usage};
 use crate::write::{Annotations, AuditRecord, Link, Placement, SIDECAR_FORMAT, Session, SessionKey, Write};
 use logs::Logs;
 use table::Table;
 
-/// A [`Store`] that keeps everything in memory and nothing beyond its own life.
+/// A [`Store`](crate::Store) that keeps everything in memory and nothing beyond its own life.
 #[derive(Debug)]
 pub struct MemoryStore {
     identity: StoreIdentity,
@@ -58,11 +49,11 @@ struct State {
     contents: Contents,
     commits: Table<CommitId, Commit>,
     /// In the order of storing.
-    stored: Table<u64, CommitId>,
-    /// For what an index has to be cut.
-    index_due: Table<DueRow, i64>,
-    /// Sessions that saw commits after these were stored.
-    index_unseen: Table<SessionKey, i64>,
+    stored: Table<StoredAt, CommitId>,
+    /// For what an index has to be cut, and when it was left.
+    index_due: Table<Option<StoredAt>, u64>,
+    /// Sessions that saw commits after these were stored, and when it was left.
+    index_unseen: Table<SessionKey, u64>,
     /// By parent and by the order of storing.
     children: Table<(CommitId, u64), CommitId>,
     sightings: Table<CommitId, Sightings>,
@@ -155,7 +146,7 @@ impl MemoryStore {
     }
 }
 
-impl Store for MemoryStore {
+impl Commits for MemoryStore {
     fn commit_batch(&self, batch: Vec<Write>) -> Result<BatchOutcome, StoreError> {
         check_batch(&batch)?;
         let mut state = self.open("writing a batch")?;
@@ -173,12 +164,6 @@ impl Store for MemoryStore {
 
     fn commit(&self, id: CommitId) -> Result<Option<Commit>, StoreError> {
         Ok(self.lock().commits.get(&id).cloned())
-    }
-
-    fn commits_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError> {
-        let state = self.lock();
-        let found = state.commits.range(prefix.low..=prefix.high);
-        Ok(found.map(|(id, _)| *id).take(limit).collect())
     }
 
     fn ancestors(&self, from: CommitId, limit: usize) -> Result<Vec<Commit>, StoreError> {
@@ -225,33 +210,8 @@ impl Store for MemoryStore {
         Ok(rest.take(limit).cloned().collect())
     }
 
-    fn stored_after(
-        &self,
-        after: Option<StoredAt>,
-        limit: usize,
-    ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
-        Ok(self.lock().stored_after(after, &|_| true, limit))
-    }
-
-    fn seen_by(
-        &self,
-        session: &SessionKey,
-        after: Option<StoredAt>,
-        limit: usize,
-    ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
-        let state = self.lock();
-        let is_seen = |id| state.sightings_of(id).any(|sighting| forget::key_of(sighting) == *session);
-        Ok(state.stored_after(after, &is_seen, limit))
-    }
-
     fn content_length(&self, id: ArtifactId) -> Result<Option<u64>, StoreError> {
         Ok(self.lock().contents.get(&id).map(Content::length))
-    }
-
-    fn artifacts_in(&self, prefix: ArtifactPrefix, limit: usize) -> Result<Vec<ArtifactId>, StoreError> {
-        let (low, high) = prefix.range();
-        let state = self.lock();
-        Ok(state.contents.range(low..=high).map(|(id, _)| *id).take(limit).collect())
     }
 
     fn read_content(
@@ -399,50 +359,6 @@ impl Store for MemoryStore {
         Ok(usage)
     }
 
-    fn costs(&self, of: &[CommitId], counted: &mut Counted) -> Result<Vec<ContentCost>, StoreError> {
-        check_costed(of)?;
-        let state = self.lock();
-        of.iter().map(|commit| costs::cost_of(&state, *commit, counted)).collect()
-    }
-
-    fn pack(&self, _options: &PackOptions) -> Result<Packed, StoreError> {
-        Ok(Packed::default())
-    }
-
-    fn forget(&self, wish: &Forget) -> Result<Forgotten, StoreError> {
-        self.attempt("forgetting", wish.dry_run, |state| wish.checked(forget::forget(state, wish)))
-    }
-
-    fn collect(&self, wish: &Collect) -> Result<Collected, StoreError> {
-        self.attempt("collecting", wish.dry_run, |state| wish.checked(collect::collect(state, wish)))
-    }
-
-    fn index_due(&self) -> Result<Vec<DueKey>, StoreError> {
-        Ok(self.lock().index_due.iter().map(|(row, left)| DueKey { row: *row, left: *left }).collect())
-    }
-
-    fn leave_index_due(&self) -> Result<(), StoreError> {
-        self.maintain("an index", |state| state.index_due_from(None))
-    }
-
-    fn index_done(&self, keys: &[DueKey]) -> Result<(), StoreError> {
-        self.maintain("an index", |state| state.index_done(keys))
-    }
-
-    fn index_unseen(&self, limit: usize) -> Result<Vec<UnseenKey>, StoreError> {
-        Ok(self.lock().index_unseen(limit))
-    }
-
-    fn index_unseen_done(&self, keys: &[UnseenKey]) -> Result<(), StoreError> {
-        self.maintain("an index", |state| state.index_unseen_done(keys))
-    }
-
-    fn condemned(&self) -> Result<Amount, StoreError> {
-        let state = self.lock();
-        let (commits, contents) = (count(state.condemned.len()), count(state.orphans.len()));
-        Ok(Amount { commits, contents, bytes: 0 })
-    }
-
     fn tombstones(&self, of: &[Tombstone]) -> Result<Vec<Tombstone>, StoreError> {
         let state = self.lock();
         Ok(of.iter().filter(|tombstone| state.tombstones.contains(tombstone)).cloned().collect())
@@ -460,31 +376,8 @@ impl Store for MemoryStore {
             .collect())
     }
 
-    fn tombstones_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError> {
-        Ok(forget::tombstones_in(&self.lock(), prefix, limit))
-    }
-
     fn has_tombstones(&self) -> Result<bool, StoreError> {
         Ok(self.lock().tombstones.len() > 0)
-    }
-
-    fn lift(&self, of: &Tombstone) -> Result<u64, StoreError> {
-        self.maintain("lifting tombstones", |state| forget::lift(state, of))
-    }
-
-    fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError> {
-        Ok(verify::verify(&self.lock(), found))
-    }
-
-    fn repair(&self, _from: &[RepairSource<'_>]) -> Result<RepairOutcome, StoreError> {
-        // Memory does not decay; what is wrong here is a mistake of ours, which no copy mends.
-        let mut remaining = Vec::new();
-        let verified = self.verify(&mut |damage| remaining.push(damage))?;
-        Ok(RepairOutcome { repaired: Vec::new(), remaining, verified })
-    }
-
-    fn backup(&self, _to: &Path) -> Result<Option<BackedUp>, StoreError> {
-        Ok(None)
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use stemmata_model::{CommitId, SessionId};
+use stemmata_model::{ArtifactId, ArtifactPrefix, CommitId, CommitPrefix, SessionId};
 
-use super::MemoryStore;
+use super::{MemoryStore, forget};
 use crate::error::StoreError;
-use crate::names::{IdPart, Names};
+use crate::seam::{IdPart, Names};
 use crate::write::{Link, LinkKind, Session};
 
 impl Names for MemoryStore {
@@ -19,6 +19,22 @@ impl Names for MemoryStore {
             }
         }
         Ok(counts.into_values().take(limit).collect())
+    }
+
+    fn commits_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError> {
+        let state = self.lock();
+        let found = state.commits.range(prefix.low..=prefix.high);
+        Ok(found.map(|(id, _)| *id).take(limit).collect())
+    }
+
+    fn artifacts_in(&self, prefix: ArtifactPrefix, limit: usize) -> Result<Vec<ArtifactId>, StoreError> {
+        let (low, high) = prefix.range();
+        let state = self.lock();
+        Ok(state.contents.range(low..=high).map(|(id, _)| *id).take(limit).collect())
+    }
+
+    fn tombstones_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError> {
+        Ok(forget::tombstones_in(&self.lock(), prefix, limit))
     }
 
     fn sessions_of(&self, id: &SessionId, limit: usize) -> Result<Vec<Session>, StoreError> {

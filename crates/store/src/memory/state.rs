@@ -10,7 +10,7 @@ use stemmata_model::{
 use super::{MemoryStore, State};
 use crate::error::StoreError;
 use crate::filters::TipFilter;
-use crate::project;
+use crate::rules::project;
 use crate::seam::ResolveScope;
 use crate::write::SIDECAR_FORMAT;
 

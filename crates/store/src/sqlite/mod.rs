@@ -36,6 +36,7 @@ mod seals;
 mod shrink;
 mod state;
 mod stored;
+mod upkeep;
 mod versions;
 mod write;
 
@@ -45,9 +46,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use stemmata_model::{
-    ArtifactId, ArtifactPrefix, Commit, CommitId, CommitPrefix, LedgerId, MachineId, Sighting, Timestamp,
-};
+use stemmata_model::{ArtifactId, Commit, CommitId, LedgerId, MachineId, Sighting, Timestamp};
 
 pub(crate) use self::failure::store_error;
 pub use self::open::{OpenFor, SqliteOptions};
@@ -63,24 +62,17 @@ use self::open::Opened;
 use self::packs::Packs;
 use self::read::{Borrowed, Pool};
 use self::write::Writer;
-use crate::bounds::{check_anchors, check_batch, check_costed, check_described, check_page};
 use crate::error::StoreError;
 use crate::filters::{SessionFilter, TipFilter};
 use crate::ledger::{Coverage, Durability};
-use crate::maintain::backup::{BackedUp, Restored};
-use crate::maintain::collect::{Amount, Collect, Collected};
-use crate::maintain::costs::{ContentCost, Counted};
-use crate::maintain::forget::{Forget, Forgotten, Redirects, Tombstone};
+use crate::maintain::backup::Restored;
+use crate::maintain::forget::{Redirects, Tombstone};
 use crate::maintain::migrate::{Migrated, MigrationPlan, RolledBack};
-use crate::maintain::pack::{PackOptions, Packed};
-use crate::maintain::repair::{RepairOutcome, RepairSource};
-use crate::seam::{
-    BatchOutcome, Damage, Described, Page, PartOf, ResolveScope, Sink, Store, StoreIdentity, Usage, Verified,
-};
-use crate::stored::{DueKey, StoredAt, UnseenKey};
+use crate::rules::bounds::{check_anchors, check_batch, check_described, check_page};
+use crate::seam::{BatchOutcome, Commits, Described, Page, PartOf, ResolveScope, Sink, StoreIdentity, Usage};
 use crate::write::{Annotations, AuditRecord, Link, Placement, Session, SessionKey, Write};
 
-/// A [`Store`] in the file `stemmata.db` of a directory. Threads share one writer and its syncs; processes share the file. Dropping it ends its thread.
+/// A [`Store`](crate::Store) in the file `stemmata.db` of a directory. Threads share one writer and its syncs; processes share the file. Dropping it ends its thread.
 pub struct SqliteStore {
     path: PathBuf,
     options: SqliteOptions,
@@ -262,17 +254,13 @@ fn waited(error: StoreError, options: &SqliteOptions) -> StoreError {
     }
 }
 
-impl Store for SqliteStore {
+impl Commits for SqliteStore {
     fn commit_batch(&self, batch: Vec<Write>) -> Result<BatchOutcome, StoreError> {
         self.write(batch, Durability::Batch)
     }
 
     fn commit(&self, id: CommitId) -> Result<Option<Commit>, StoreError> {
         self.read(|reader| reader.commit(id))
-    }
-
-    fn commits_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError> {
-        self.read(|reader| reader.commits_in(prefix, limit))
     }
 
     fn ancestors(&self, from: CommitId, limit: usize) -> Result<Vec<Commit>, StoreError> {
@@ -302,29 +290,8 @@ impl Store for SqliteStore {
         self.read(|reader| reader.commits_after(after, limit))
     }
 
-    fn stored_after(
-        &self,
-        after: Option<StoredAt>,
-        limit: usize,
-    ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
-        self.read(|reader| reader.stored_after(after, limit))
-    }
-
-    fn seen_by(
-        &self,
-        session: &SessionKey,
-        after: Option<StoredAt>,
-        limit: usize,
-    ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
-        self.read(|reader| reader.seen_by(session, after, limit))
-    }
-
     fn content_length(&self, id: ArtifactId) -> Result<Option<u64>, StoreError> {
         self.read(|reader| reader.content_length(id))
-    }
-
-    fn artifacts_in(&self, prefix: ArtifactPrefix, limit: usize) -> Result<Vec<ArtifactId>, StoreError> {
-        self.read(|reader| reader.artifacts_in(prefix, limit))
     }
 
     fn read_content(
@@ -417,56 +384,8 @@ impl Store for SqliteStore {
         Ok(usage)
     }
 
-    fn costs(&self, of: &[CommitId], counted: &mut Counted) -> Result<Vec<ContentCost>, StoreError> {
-        check_costed(of)?;
-        self.read(|reader| reader.costs(of, counted))
-    }
-
-    fn pack(&self, options: &PackOptions) -> Result<Packed, StoreError> {
-        self.hold_maintained("packing")?;
-        packs::pack(&self.maintained(), options).map_err(|error| waited(error, &self.options))
-    }
-
-    fn forget(&self, wish: &Forget) -> Result<Forgotten, StoreError> {
-        self.hold_maintained("forgetting")?;
-        self.forget_all(wish).map_err(|error| waited(error, &self.options))
-    }
-
-    fn collect(&self, wish: &Collect) -> Result<Collected, StoreError> {
-        self.hold_maintained("collecting")?;
-        self.collect_all(wish).map_err(|error| waited(error, &self.options))
-    }
-
-    fn index_due(&self) -> Result<Vec<DueKey>, StoreError> {
-        self.read(|reader| stored::due(reader.connection()))
-    }
-
-    fn leave_index_due(&self) -> Result<(), StoreError> {
-        self.mark_for_index(&|connection| stored::set_due(connection, std::iter::empty(), Timestamp::EPOCH))
-    }
-
-    fn index_done(&self, keys: &[DueKey]) -> Result<(), StoreError> {
-        self.mark_for_index(&|connection| stored::done(connection, keys))
-    }
-
-    fn index_unseen(&self, limit: usize) -> Result<Vec<UnseenKey>, StoreError> {
-        self.read(|reader| stored::unseen(reader.connection(), limit))
-    }
-
-    fn index_unseen_done(&self, keys: &[UnseenKey]) -> Result<(), StoreError> {
-        self.mark_for_index(&|connection| stored::unseen_done(connection, keys))
-    }
-
-    fn condemned(&self) -> Result<Amount, StoreError> {
-        self.read(|reader| collect::condemned(reader.connection()))
-    }
-
     fn tombstones(&self, of: &[Tombstone]) -> Result<Vec<Tombstone>, StoreError> {
         self.read(|reader| self.tombstones_among(reader.connection(), of))
-    }
-
-    fn tombstones_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError> {
-        self.read(|reader| marks::tombstones_in(reader.connection(), prefix, limit))
     }
 
     fn redirects(&self, after: Option<CommitId>, limit: usize) -> Result<Redirects, StoreError> {
@@ -475,25 +394,5 @@ impl Store for SqliteStore {
 
     fn has_tombstones(&self) -> Result<bool, StoreError> {
         self.read(|reader| Ok(marks::Present::load(reader.connection())?.tombstones))
-    }
-
-    fn lift(&self, of: &Tombstone) -> Result<u64, StoreError> {
-        self.hold_maintained("lifting tombstones")?;
-        self.lift_all(of).map_err(|error| waited(error, &self.options))
-    }
-
-    fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError> {
-        let mut verified = self.read(|reader| Ok(reader.verify(found)))?;
-        self.verify_log(&mut verified, found)?;
-        Ok(verified)
-    }
-
-    fn repair(&self, from: &[RepairSource<'_>]) -> Result<RepairOutcome, StoreError> {
-        self.hold_maintained("repairing")?;
-        self.repair_all(from).map_err(|error| waited(error, &self.options))
-    }
-
-    fn backup(&self, to: &Path) -> Result<Option<BackedUp>, StoreError> {
-        backup::backup(&self.path, &self.options, to).map(Some).map_err(|error| waited(error, &self.options))
     }
 }

@@ -3,13 +3,74 @@
 //! The order of storing is that of the rows of `commits`.
 
 use rusqlite::{Connection, OptionalExtension};
-use stemmata_model::{MachineId, Timestamp};
+use stemmata_model::{Commit, MachineId, Timestamp};
 
 use super::failure::{During, unreadable};
-use super::marks;
+use super::{SqliteStore, marks};
 use crate::error::StoreError;
-use crate::stored::{DueKey, DueRow, StoredAt, UnseenKey};
+use crate::seam::{DueKey, DueStamp, Follow, StoredAt, UnseenKey};
 use crate::write::SessionKey;
+
+impl Follow for SqliteStore {
+    fn stored_after(
+        &self,
+        after: Option<StoredAt>,
+        limit: usize,
+    ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
+        self.read(|reader| reader.stored_after(after, limit))
+    }
+
+    fn seen_by(
+        &self,
+        session: &SessionKey,
+        after: Option<StoredAt>,
+        limit: usize,
+    ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
+        self.read(|reader| reader.seen_by(session, after, limit))
+    }
+
+    fn index_due(&self) -> Result<Vec<DueKey>, StoreError> {
+        self.read(|reader| due(reader.connection()))
+    }
+
+    fn leave_index_due(&self) -> Result<(), StoreError> {
+        self.mark_for_index(&|connection| set_due(connection, std::iter::empty(), Timestamp::EPOCH))
+    }
+
+    fn index_done(&self, keys: &[DueKey]) -> Result<(), StoreError> {
+        self.mark_for_index(&|connection| {
+            keys.iter().try_for_each(|key| take_back(connection, marks::INDEX_DUE, key.stamp))
+        })
+    }
+
+    fn index_unseen(&self, limit: usize) -> Result<Vec<UnseenKey>, StoreError> {
+        self.read(|reader| unseen(reader.connection(), limit))
+    }
+
+    fn index_unseen_done(&self, keys: &[UnseenKey]) -> Result<(), StoreError> {
+        self.mark_for_index(&|connection| {
+            keys.iter().try_for_each(|key| take_back(connection, marks::INDEX_UNSEEN, key.stamp))
+        })
+    }
+}
+
+/// What the mark of a reason without a commit is found by: no commit can be in that row.
+const NO_COMMIT: i64 = i64::MAX;
+
+/// Returns the stamp of a mark: its key, by which it is found again, and its time, which is another one when it is left again.
+fn stamp(key: [u8; 8], at: i64) -> DueStamp {
+    let mut bytes = [0; 16];
+    let (own, left) = bytes.split_at_mut(8);
+    own.copy_from_slice(&key);
+    left.copy_from_slice(&at.to_be_bytes());
+    DueStamp(bytes)
+}
+
+/// Returns the key of a mark and the row that it is.
+fn key_of(key: Vec<u8>) -> Result<([u8; 8], i64), StoreError> {
+    let key = key.try_into().map_err(|_| unreadable("mark.key", &"an index", &"no row"))?;
+    Ok((key, i64::from_be_bytes(key)))
+}
 
 /// Has an index be cut before the first of some rows of `commits`; for none, only places and events go.
 pub(super) fn set_due(
@@ -17,8 +78,8 @@ pub(super) fn set_due(
     rows: impl Iterator<Item = i64>,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    let first = rows.min().map(|row| StoredAt(row.cast_unsigned()));
-    leave(connection, (marks::INDEX_DUE, &DueRow::new(first).to_bytes()), at)
+    let key = rows.min().unwrap_or(NO_COMMIT).to_be_bytes();
+    leave(connection, (marks::INDEX_DUE, &key), at)
 }
 
 /// Leaves a mark with a time that none of its key had: who works on the one from before takes back only that.
@@ -30,26 +91,22 @@ fn leave(connection: &Connection, (kind, key): (i64, &[u8]), at: Timestamp) -> R
 }
 
 /// Removes a mark unless it was left again since.
-fn take_back(connection: &Connection, (kind, key): (i64, &[u8]), left: i64) -> Result<(), StoreError> {
-    if marks::at(connection, kind, key)? == Some(left) {
+fn take_back(connection: &Connection, kind: i64, seen: DueStamp) -> Result<(), StoreError> {
+    let Some(key) = seen.0.first_chunk() else { return Ok(()) };
+    if marks::at(connection, kind, key)?.is_some_and(|at| stamp(*key, at) == seen) {
         marks::remove(connection, kind, key)?;
     }
     Ok(())
 }
 
-pub(super) fn due(connection: &Connection) -> Result<Vec<DueKey>, StoreError> {
-    let read = |(key, left): (Vec<u8>, i64)| {
-        let row = DueRow::from_bytes(&key).ok_or_else(|| unreadable("mark.key", &"an index", &"no row"))?;
-        Ok(DueKey { row, left })
+fn due(connection: &Connection) -> Result<Vec<DueKey>, StoreError> {
+    let mut due = marks::all(connection, marks::INDEX_DUE)?;
+    due.sort();
+    let read = |(key, at): (Vec<u8>, i64)| {
+        let (key, row) = key_of(key)?;
+        Ok(DueKey { first: (row != NO_COMMIT).then(|| StoredAt::of_row(row)), stamp: stamp(key, at) })
     };
-    let mut keys: Vec<DueKey> =
-        marks::all(connection, marks::INDEX_DUE)?.into_iter().map(read).collect::<Result<_, StoreError>>()?;
-    keys.sort();
-    Ok(keys)
-}
-
-pub(super) fn done(connection: &Connection, keys: &[DueKey]) -> Result<(), StoreError> {
-    keys.iter().try_for_each(|key| take_back(connection, (marks::INDEX_DUE, &key.row.to_bytes()), key.left))
+    due.into_iter().map(read).collect()
 }
 
 /// Notes that a session saw a commit after it was stored: by its origin, which says nothing once it is gone.
@@ -58,7 +115,7 @@ pub(super) fn set_unseen(connection: &Connection, origin: i64) -> Result<(), Sto
 }
 
 /// Returns the sessions that saw commits after these were stored, at most `limit`.
-pub(super) fn unseen(connection: &Connection, limit: usize) -> Result<Vec<UnseenKey>, StoreError> {
+fn unseen(connection: &Connection, limit: usize) -> Result<Vec<UnseenKey>, StoreError> {
     const READING: &str = "looking for marks";
     let mut found = Vec::new();
     // Row by row: there may be a mark for each of 100,000 copies, and a page of them is wanted.
@@ -69,8 +126,7 @@ pub(super) fn unseen(connection: &Connection, limit: usize) -> Result<Vec<Unseen
         && let Some(row) = rows.next().during(READING)?
     {
         let (key, at): (Vec<u8>, i64) = (row.get(0).during(READING)?, row.get(1).during(READING)?);
-        let key = key.try_into().map_err(|_| unreadable("mark.key", &"an index", &"no row"))?;
-        let origin = i64::from_be_bytes(key);
+        let (key, origin) = key_of(key)?;
         let session: Option<(String, Option<String>, String)> = connection
             .prepare_cached("SELECT machine, path, session FROM origin WHERE row = ?1")
             .and_then(|mut statement| {
@@ -82,13 +138,7 @@ pub(super) fn unseen(connection: &Connection, limit: usize) -> Result<Vec<Unseen
         let machine =
             MachineId::new(machine).map_err(|error| unreadable("origin.machine", &origin, &error))?;
         let path = path.unwrap_or_else(|| format!("api:{session}"));
-        found.push(UnseenKey { session: SessionKey { machine, path }, left: (origin, at) });
+        found.push(UnseenKey { session: SessionKey { machine, path }, stamp: stamp(key, at) });
     }
     Ok(found)
-}
-
-pub(super) fn unseen_done(connection: &Connection, keys: &[UnseenKey]) -> Result<(), StoreError> {
-    keys.iter().try_for_each(|key| {
-        take_back(connection, (marks::INDEX_UNSEEN, &key.left.0.to_be_bytes()), key.left.1)
-    })
 }

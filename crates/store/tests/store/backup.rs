@@ -9,13 +9,13 @@ use super::support::{chain, checkpoint, damages, open, read};
 use rusqlite::Connection;
 use stemmata_model::CommitId;
 use stemmata_store::maintain::backup::Restored;
-use stemmata_store::{SqliteOptions, SqliteStore, Store, StoreError, StoreErrorKind};
+use stemmata_store::{Commits, OnDisk, SqliteOptions, SqliteStore, StoreError, StoreErrorKind};
 use tempfile::TempDir;
 
 const FILE: &str = "stemmata.db";
 
 fn backup(store: &SqliteStore, to: &Path) -> stemmata_store::maintain::backup::BackedUp {
-    store.backup(to).expect("a backup").expect("a store with files")
+    store.backup(to).expect("a backup")
 }
 
 fn restore(from: &Path, home: &Path) -> Result<Restored, StoreError> {

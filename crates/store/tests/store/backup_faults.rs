@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::support::{chain, damages, try_open};
 use stemmata_model::CommitId;
-use stemmata_store::{Files as _, SqliteOptions, SqliteStore, Store, SystemFiles, is_temporary};
+use stemmata_store::{Commits, Files as _, OnDisk, SqliteOptions, SqliteStore, SystemFiles, is_temporary};
 use stemmata_testkit::disk::{Disk, Failure, Fault, Image, Keep, Platter};
 use stemmata_testkit::files::RecordedFiles;
 use stemmata_testkit::sample::is_full;

@@ -1,48 +1,56 @@
-//! Both backends keep every promise of the seam.
+//! Every backend keeps every promise of the seam.
 
-use std::path::PathBuf;
+use std::path::Path;
+use std::sync::Arc;
 
-use stemmata_store::{MemoryStore, SqliteOptions, SqliteStore, Store, conformance};
+use stemmata_store::{Commits, Follow, MemoryStore, SqliteOptions, SqliteStore, Store, Upkeep, conformance};
 use stemmata_testkit::faulty::FaultyStore;
 use tempfile::TempDir;
 
-fn open(dir: &std::path::Path) -> Box<dyn Store> {
-    Box::new(SqliteStore::open(dir, SqliteOptions::default()).expect("a store"))
+fn open(dir: &Path) -> Arc<SqliteStore> {
+    Arc::new(SqliteStore::open(dir, SqliteOptions::default()).expect("a store"))
+}
+
+/// Opens an empty store of SQLite in a folder of its own each time.
+fn each<T>(act: impl Fn(Arc<SqliteStore>) -> T) -> impl FnMut() -> T {
+    let home = TempDir::new().expect("a directory");
+    let mut made = 0;
+    move || {
+        made += 1;
+        act(open(&home.path().join(made.to_string())))
+    }
 }
 
 #[test]
 fn memory_conforms() {
-    conformance::run(&mut || Box::new(MemoryStore::default()));
+    conformance::run(&mut || Arc::new(MemoryStore::default()));
+}
+
+#[test]
+fn each_part_of_memory_conforms_alone() {
+    conformance::commits(&mut || Arc::new(MemoryStore::default()) as Arc<dyn Commits>);
+    conformance::follow(&mut || Arc::new(MemoryStore::default()) as Arc<dyn Follow>);
+    conformance::upkeep(&mut || Arc::new(MemoryStore::default()) as Arc<dyn Upkeep>);
 }
 
 #[test]
 fn sqlite_conforms() {
-    let home = TempDir::new().expect("a directory");
-    let mut made = 0;
-    conformance::run(&mut || {
-        made += 1;
-        open(&home.path().join(made.to_string()))
-    });
+    conformance::run(&mut each(|store| store as Arc<dyn Store>));
 }
 
 #[test]
 fn sqlite_conforms_while_everything_is_packed() {
-    let home = TempDir::new().expect("a directory");
-    let mut made = 0;
-    conformance::run(&mut || {
-        made += 1;
-        let dir = home.path().join(made.to_string());
-        let store = SqliteStore::open(&dir, SqliteOptions::default()).expect("a store");
-        let store = FaultyStore::new(store);
+    conformance::run(&mut each(|store| {
+        let store = FaultyStore::new(Arc::into_inner(store).expect("nobody else has it"));
         store.pack_always();
-        Box::new(store)
-    });
+        Arc::new(store) as Arc<dyn Store>
+    }));
 }
 
 #[test]
 fn what_is_acknowledged_is_there_after_a_restart() {
     let home = TempDir::new().expect("a directory");
-    let dir: PathBuf = home.path().join("store");
+    let dir = home.path().join("store");
     conformance::check_restart(&mut || open(&dir), &mut |store| {
         drop(store);
         open(&dir)

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use stemmata_model::{ArtifactId, CommitId, Timestamp};
-use stemmata_store::{Link, LinkKind, NewContent, PackOptions, SqliteStore, Store, Write};
+use stemmata_store::{Commits, Link, LinkKind, NewContent, OnDisk, PackOptions, SqliteStore, Write};
 use tempfile::TempDir;
 
 use crate::support::{damages, new_commit, open, read, turn};

@@ -7,8 +7,8 @@ use super::support::{chain, damages, open, read, try_open};
 use rusqlite::{Connection, params};
 use stemmata_model::{ArtifactId, CommitId};
 use stemmata_store::{
-    ContentPart, NewContent, Page, SessionFilter, SqliteStore, Store, StoreError, StoreErrorKind, TipFilter,
-    Write,
+    Commits, ContentPart, NewContent, Page, SessionFilter, SqliteStore, StoreError, StoreErrorKind,
+    TipFilter, Write,
 };
 use stemmata_testkit::sample::{is_full, stride};
 use tempfile::TempDir;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::support::{checkpoint, damages, open, read, try_open};
 use stemmata_model::CommitId;
-use stemmata_store::{Store, StoreError, StoreErrorKind};
+use stemmata_store::{Commits, StoreError, StoreErrorKind};
 use stemmata_testkit::mount::Mount;
 
 #[test]

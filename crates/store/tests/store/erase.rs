@@ -8,7 +8,8 @@ use stemmata_model::{ArtifactId, CommitId, Timestamp};
 use stemmata_store::conformance::builders::principal;
 use stemmata_store::maintain::forget::{Forget, Forgotten};
 use stemmata_store::{
-    NewContent, OpenFor, PackOptions, Patience, SqliteOptions, SqliteStore, Store, StoreError, Write,
+    Commits, NewContent, OnDisk, OpenFor, PackOptions, Patience, SqliteOptions, SqliteStore, Store,
+    StoreError, Upkeep, Write,
 };
 use tempfile::TempDir;
 

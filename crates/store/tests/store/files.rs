@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::support::{chain, damages, open, read, try_open};
 use rusqlite::Connection;
-use stemmata_store::{SqliteOptions, SqliteStore, Store, StoreError, StoreErrorKind};
+use stemmata_store::{Commits, SqliteOptions, SqliteStore, StoreError, StoreErrorKind};
 use stemmata_testkit::disk::{Disk, Image};
 use stemmata_testkit::files::RecordedFiles;
 use tempfile::TempDir;

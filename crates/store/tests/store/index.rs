@@ -7,15 +7,16 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use stemmata_store::conformance::builders::at;
 use stemmata_store::{
-    Index, IndexBatch, IndexError, IndexLock, IndexOptions, IndexedEvent, IndexedLedger, StoredAt,
-    SystemFiles, Watermark,
+    Index, IndexBatch, IndexError, IndexLock, IndexOptions, IndexedEvent, IndexedLedger, SystemFiles,
+    Watermark,
 };
 use stemmata_testkit::disk::{Disk, Failure, Fault, Image};
 use stemmata_testkit::files::RecordedFiles;
 use tempfile::TempDir;
 
 use super::index_world::{
-    PATIENCE, Said, TWICE, Turn, World, author, dump, entry, id, lock, open, options, place, word,
+    PATIENCE, Said, TWICE, Turn, World, author, dump, entry, id, lock, open, options, place, stored,
+    turns_of, word,
 };
 
 /// How often an index is replaced while others open it.
@@ -170,8 +171,8 @@ proptest! {
         let (index, lock) = (open(home.path()), lock(home.path()));
         let until = follow(&world, (&index, &lock), &steps);
         let before = before.index(world.turns.len()) + 1;
-        let meta = index.cut(&lock, StoredAt(before as u64)).expect("a cut");
-        let through = meta.watermark.through.map_or(0, |(at, _)| usize::try_from(at.0).expect("small"));
+        let meta = index.cut(&lock, stored(before as u64)).expect("a cut");
+        let through = meta.watermark.through.map_or(0, |(at, _)| usize::try_from(turns_of(at)).expect("small"));
         prop_assert!(through < before);
         // A commit that is covered later is not there any more.
         let mut left = world.clone();
@@ -218,9 +219,9 @@ fn nothing_of_what_was_cut_is_in_any_file() {
     };
     let all: BTreeSet<String> = held(home.path(), &names(0..60)).into_iter().collect();
     assert_eq!(all.len(), 80, "words and authors are found where they are");
-    let meta = index.cut(&lock, StoredAt(18)).expect("a cut");
+    let meta = index.cut(&lock, stored(18)).expect("a cut");
     let index = cleaned(index, &lock);
-    let through = meta.watermark.through.expect("some are left").0.0;
+    let through = turns_of(meta.watermark.through.expect("some are left").0);
     assert!((1..=17).contains(&through), "{through}");
     assert_eq!(held(home.path(), &names(through * 3..60)), [""; 0]);
     assert!(!held(home.path(), &names(0..through * 3)).is_empty(), "the rest is there");
@@ -241,13 +242,13 @@ fn nothing_of_what_was_cut_is_in_any_file() {
     let said = dump(&index);
     let (other, began) = (open(home.path()), std::time::Instant::now());
     let reader = other.reader().expect("a view");
-    index.cut(&lock, StoredAt(18)).expect("a cut");
+    index.cut(&lock, stored(18)).expect("a cut");
     let index = cleaned(index, &lock);
     assert!(began.elapsed() < PATIENCE * 10, "{:?}", began.elapsed());
     assert_eq!(held(home.path(), &names(through * 3..60)), [""; 0]);
     assert_eq!(reader.meta().expect("a state").entries, said.len() as u64);
     // A turn that is only settled again needs no copy.
-    index.rewind(&lock, StoredAt(2)).expect("a cut");
+    index.rewind(&lock, stored(2)).expect("a cut");
     assert!(!index.meta().expect("a state").is_unclean && index.is_current());
 }
 
@@ -389,7 +390,7 @@ fn a_turn_of_any_length_is_indexed_and_cut() {
     }
     drop(reader);
     // The last turn's entries are in the segment that the long one ends in.
-    let meta = index.cut(&lock, StoredAt(3)).expect("a cut");
+    let meta = index.cut(&lock, stored(3)).expect("a cut");
     assert_eq!((meta.entries, meta.watermark.through), (0, None));
 }
 
@@ -471,7 +472,7 @@ fn events_are_found_and_dropped_by_themselves() {
     reader.numbers_in(&[row], &commits, &mut |run| numbers.extend(run)).expect("numbers");
     assert_eq!(numbers, [event - 1, event, event + 1]);
     drop(reader);
-    index.cut(&lock, StoredAt(1)).expect("a cut");
+    index.cut(&lock, stored(1)).expect("a cut");
     assert_eq!(index.meta().expect("a state").entries, 3, "events are not of a commit");
     world.settle(&index, &lock, 4);
     index.drop_events(&lock).expect("dropped");
@@ -570,7 +571,7 @@ fn a_cut_reaches_back_to_what_a_commit_covered() {
         world.settle(&index, &lock, until);
     }
     // The last goes: the second turn is open again, and was stored before what took the first one's place.
-    let meta = index.cut(&lock, StoredAt(4)).expect("a cut");
+    let meta = index.cut(&lock, stored(4)).expect("a cut");
     assert_eq!(meta.watermark.through, None);
     world.settle(&index, &lock, 3);
     assert_eq!(dump(&index), anew(&world, 3));

@@ -68,6 +68,17 @@ pub(crate) fn id(turn: usize) -> CommitId {
     CommitId::from_bytes(bytes)
 }
 
+/// The place of a turn as a store has it that numbers no rows: longer than a number. Engines' tests have those of rows.
+pub(crate) fn stored(turns: u64) -> StoredAt {
+    StoredAt::from_bytes(&u128::from(turns).to_be_bytes()).expect("few bytes")
+}
+
+/// Returns how many turns there are through a place.
+pub(crate) fn turns_of(at: StoredAt) -> u64 {
+    let bytes = at.as_bytes().try_into().expect("as it was written");
+    u64::try_from(u128::from_be_bytes(bytes)).expect("small")
+}
+
 /// A word that only this entry has and that shares no beginning with others.
 pub(crate) fn word(key: u64) -> String {
     let mut word = String::new();
@@ -124,7 +135,7 @@ impl World {
     /// Has an index follow the first so many commits, as an engine does.
     pub(crate) fn settle(&self, index: &Index, lock: &IndexLock, until: usize) {
         let expected = index.meta().expect("a state").watermark;
-        let from = expected.through.map_or(0, |(at, _)| usize::try_from(at.0).expect("small"));
+        let from = expected.through.map_or(0, |(at, _)| usize::try_from(turns_of(at)).expect("small"));
         let reader = index.reader().expect("a view");
         let mut batch = IndexBatch { expected, next: expected, ..IndexBatch::default() };
         let mut new: BTreeMap<u64, usize> = BTreeMap::new();
@@ -176,7 +187,7 @@ impl World {
         covers.retain(is_covered);
         batch.places.push(place(turn.place));
         IndexedCommit {
-            stored: StoredAt(number as u64 + 1),
+            stored: stored(number as u64 + 1),
             id: id(number),
             parent,
             state: match (turn.is_gap, turn.is_open) {
@@ -264,7 +275,7 @@ pub(crate) fn dump(index: &Index) -> BTreeMap<u64, Said> {
                     .occurrences(number, 1_000, None)
                     .expect("commits")
                     .into_iter()
-                    .map(|at| (at.stored.0, at.id, at.position))
+                    .map(|at| (turns_of(at.stored), at.id, at.position))
                     .collect(),
                 places: places.get(&number).cloned().unwrap_or_default(),
             };

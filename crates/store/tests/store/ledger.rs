@@ -1,12 +1,13 @@
 //! Ledgers in a store: both backends keep every promise of the log, share lines with deltas, and one transaction holds
 //! events and commits.
 
+use std::sync::Arc;
+
 use stemmata_model::{ArtifactId, EventSeq, Json, NewEvent, NewPayload, Payload, Timestamp, artifact_id};
 use stemmata_store::{
     Append, ContentPart, Coverage, EventLog, EventQuery, MemoryStore, NewContent, Order, SqliteOptions,
     SqliteStore, Store, StoreError, Write, conformance,
 };
-use stemmata_testkit::faulty::FaultyStore;
 use tempfile::TempDir;
 
 pub(crate) use stemmata_store::conformance::ledger::builders::{
@@ -41,37 +42,10 @@ pub(crate) fn on_both(check: impl Fn(&dyn Store)) {
 }
 
 #[test]
-fn a_store_in_memory_is_a_log() {
-    conformance::ledger::run(&mut || Box::new(MemoryStore::default()));
-}
-
-#[test]
-fn a_store_in_sqlite_is_a_log() {
-    let home = TempDir::new().expect("a directory");
-    let mut made = 0;
-    conformance::ledger::run(&mut || {
-        made += 1;
-        Box::new(open(&home.path().join(made.to_string())))
-    });
-}
-
-#[test]
-fn a_store_is_a_log_while_everything_is_packed() {
-    let home = TempDir::new().expect("a directory");
-    let mut made = 0;
-    conformance::ledger::run(&mut || {
-        made += 1;
-        let store = FaultyStore::new(open(&home.path().join(made.to_string())));
-        store.pack_always();
-        Box::new(store)
-    });
-}
-
-#[test]
 fn what_was_appended_is_there_after_a_restart() {
     let home = TempDir::new().expect("a directory");
     let dir = home.path().join("store");
-    let make = || -> Box<dyn EventLog> { Box::new(open(&dir)) };
+    let make = || -> Arc<dyn EventLog> { Arc::new(open(&dir)) };
     conformance::ledger::check_reopened(&mut || make(), &mut |log| {
         drop(log);
         make()

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 use stemmata_model::{Event, Json};
 use stemmata_store::maintain::repair::{RepairOutcome, RepairSource};
-use stemmata_store::{EventLog, LedgerChange, SavedState, SqliteStore, Store};
+use stemmata_store::{EventLog, LedgerChange, OnDisk, SavedState, SqliteStore};
 use tempfile::TempDir;
 
 use crate::ledger::{all, ledger, line, put, said};

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use stemmata_model::{Event, Json, NewEvent, NewPayload, Payload, Timestamp, Topic, topics};
 use stemmata_store::conformance::ledger::{self as suite, builders};
@@ -82,11 +83,11 @@ fn a_folder_of_files_is_a_log() {
     let home = TempDir::new().expect("a directory");
     for mode in MODES {
         let mut number = 0;
-        let mut make = || -> Box<dyn EventLog> {
+        let mut make = || -> Arc<dyn EventLog> {
             number += 1;
             let folder = home.path().join(format!("{mode:?}-{number}"));
             fs::create_dir(&folder).expect("a folder");
-            Box::new(FileLog::open(&folder, options(mode)).expect("a log"))
+            Arc::new(FileLog::open(&folder, options(mode)).expect("a log"))
         };
         suite::run(&mut make);
     }
@@ -98,12 +99,12 @@ fn what_was_acknowledged_is_there_after_it_was_opened_again() {
     for is_closed in [false, true] {
         let home = home.path().join(is_closed.to_string());
         fs::create_dir(&home).expect("a folder");
-        suite::check_reopened(&mut || Box::new(open(&home)), &mut |log| {
+        suite::check_reopened(&mut || Arc::new(open(&home)), &mut |log| {
             if is_closed {
                 log.close().expect("closed");
             }
             drop(log);
-            Box::new(open(&home))
+            Arc::new(open(&home))
         });
     }
 }

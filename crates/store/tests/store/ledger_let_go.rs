@@ -7,7 +7,7 @@ use stemmata_store::maintain::collect::{Collect, Collected};
 use stemmata_store::maintain::forget::Forget;
 use stemmata_store::{
     Coverage, EventLog, MemoryStore, NewContent, PackOptions, SavedState, SqliteStore, Store, StoreError,
-    Write,
+    Upkeep, Write,
 };
 use tempfile::TempDir;
 
@@ -118,8 +118,8 @@ fn a_line_that_was_trimmed_before_is_forgotten_with_its_event() {
             let (_, artifact) = turn(store, "p", vec![lines[2].clone()], 7);
             put(store, "p", lines.iter().map(|(event, _)| event.clone()).collect());
             put(store, "p", vec![line("stay", "u", "shared").0]);
-            if is_full {
-                store.pack(&PackOptions::new(Timestamp::from_micros(8))).expect("packed");
+            if let Some(files) = store.on_disk().filter(|_| is_full) {
+                files.pack(&PackOptions::new(Timestamp::from_micros(8))).expect("packed");
             }
             assert_eq!(store.trim(&ledger("p"), &topic("t"), seq(9)).expect("a trim"), 4);
             assert!(is_stored(store, &lines[0].1), "it is collected later");

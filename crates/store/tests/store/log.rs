@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::support::{chain, checkpoint, damages, open};
 use stemmata_model::CommitId;
-use stemmata_store::{SqliteStore, Store};
+use stemmata_store::{Commits, OnDisk, SqliteStore, Upkeep};
 use stemmata_testkit::sample::stride;
 use tempfile::TempDir;
 

@@ -10,9 +10,9 @@ use stemmata_model::{
     SessionId, SummarySource, ThreadId, TicketId, Timestamp, Trigger, artifact_id,
 };
 use stemmata_store::{
-    Annotation, Append, ContentPart, Coverage, EventQuery, LedgerChange, Link, LinkKind, MemoryStore,
-    NewContent, Order, Page, Placement, ResolveScope, SavedState, SessionFilter, SessionOrigin, Store,
-    StoreError, TipFilter, Write,
+    Annotation, Append, Commits, ContentPart, Coverage, EventQuery, LedgerChange, Link, LinkKind,
+    MemoryStore, NewContent, Order, Page, Placement, ResolveScope, SavedState, SessionFilter, SessionOrigin,
+    Store, StoreError, TipFilter, Write,
 };
 use tempfile::TempDir;
 

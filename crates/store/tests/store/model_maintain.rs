@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use stemmata_model::{ArtifactId, Closure, CommitId, Principal, Timestamp, artifact_id};
 use stemmata_store::maintain::collect::Collect;
 use stemmata_store::maintain::forget::Forget;
-use stemmata_store::{Annotation, ContentPart, NewContent, SqliteStore, Store, StoreError, Write};
+use stemmata_store::{Annotation, Commits, ContentPart, NewContent, SqliteStore, StoreError, Upkeep, Write};
 use stemmata_testkit::rng::Rng;
 use tempfile::TempDir;
 

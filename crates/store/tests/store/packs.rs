@@ -4,7 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use stemmata_model::{ArtifactId, CommitId, Timestamp, artifact_id};
-use stemmata_store::{ContentPart, NewContent, PackOptions, Packed, SqliteStore, Store, StoreError, Write};
+use stemmata_store::{
+    Commits, ContentPart, NewContent, OnDisk, PackOptions, Packed, SqliteStore, Store, StoreError, Upkeep,
+    Write,
+};
 use tempfile::TempDir;
 
 use crate::erase::{noise, wish};

@@ -11,7 +11,8 @@ use super::ledger::{append, ledger, said};
 use super::support::{checkpoint, damages, read};
 use stemmata_model::{CommitId, Payload};
 use stemmata_store::{
-    Append, Durability, EventLog, EventQuery, SqliteOptions, SqliteStore, Store, StoreError, StoreErrorKind,
+    Append, Commits, Durability, EventLog, EventQuery, OnDisk, SqliteOptions, SqliteStore, StoreError,
+    StoreErrorKind,
 };
 use stemmata_testkit::rng::Rng;
 use tempfile::TempDir;

@@ -6,7 +6,7 @@ use super::support::{chain, damages, open, read};
 use rusqlite::Connection;
 use stemmata_model::{ArtifactId, Timestamp};
 use stemmata_store::maintain::repair::{RepairOutcome, RepairSource};
-use stemmata_store::{ContentPart, NewContent, PackOptions, SqliteStore, Store, Write};
+use stemmata_store::{Commits, ContentPart, NewContent, OnDisk, PackOptions, SqliteStore, Write};
 use tempfile::TempDir;
 
 const FILE: &str = "stemmata.db";
@@ -145,7 +145,7 @@ fn a_pack_that_was_deleted_or_damaged_comes_back_whole_or_content_by_content() {
     assert_eq!(outcome.remaining, []);
     assert!(outcome.repaired.iter().any(|own| own.from == "the other"), "{outcome:?}");
     stage.assert_whole();
-    let done = stage.store.backup(&stage.home.path().join("backup")).expect("a backup").expect("files");
+    let done = stage.store.backup(&stage.home.path().join("backup")).expect("a backup");
     assert_eq!(done.damages, [], "the pack of which nothing is needed any more is not named any more");
 }
 

@@ -8,8 +8,8 @@ use stemmata_model::{CommitCore, CommitId, EventSeq, Json, Principal, SessionId,
 use stemmata_store::maintain::forget::{Forget, Tombstone};
 use stemmata_store::maintain::repair::{RepairOutcome, RepairSource};
 use stemmata_store::{
-    Annotation, Annotations, Coverage, EventLog, LedgerChange, Link, LinkKind, NewHole, Placement,
-    SavedState, SqliteStore, Store, Write,
+    Annotation, Annotations, Commits, Coverage, EventLog, LedgerChange, Link, LinkKind, NewHole, OnDisk,
+    Placement, SavedState, SqliteStore, Upkeep, Write,
 };
 use tempfile::TempDir;
 

@@ -9,7 +9,7 @@ use super::support::{damages, open, read};
 use stemmata_model::{CommitId, MachineId, Payload, Timestamp};
 use stemmata_store::maintain::forget::Forget;
 use stemmata_store::{
-    EventLog, Page, Placement, SessionFilter, SessionKey, SqliteOptions, SqliteStore, Store, Write,
+    Commits, EventLog, Page, Placement, SessionFilter, SessionKey, SqliteOptions, SqliteStore, Upkeep, Write,
 };
 use tempfile::TempDir;
 

@@ -1,6 +1,6 @@
 //! Names, which never fail.
 
-use stemmata_model::{CommitId, SessionId};
+use stemmata_model::{ArtifactId, ArtifactPrefix, CommitId, CommitPrefix, SessionId};
 use stemmata_store::{IdPart, Link, Names, Session, Store, StoreError};
 
 use super::FaultyStore;
@@ -8,6 +8,18 @@ use super::FaultyStore;
 impl<S: Store> Names for FaultyStore<S> {
     fn session_ids(&self, part: IdPart<'_>, limit: usize) -> Result<Vec<(SessionId, u64)>, StoreError> {
         self.inner.session_ids(part, limit)
+    }
+
+    fn commits_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError> {
+        self.inner.commits_in(prefix, limit)
+    }
+
+    fn artifacts_in(&self, prefix: ArtifactPrefix, limit: usize) -> Result<Vec<ArtifactId>, StoreError> {
+        self.inner.artifacts_in(prefix, limit)
+    }
+
+    fn tombstones_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError> {
+        self.inner.tombstones_in(prefix, limit)
     }
 
     fn sessions_of(&self, id: &SessionId, limit: usize) -> Result<Vec<Session>, StoreError> {

@@ -1,6 +1,6 @@
 //! What fails, and what does not.
 
-use stemmata_store::{MemoryStore, NewContent};
+use stemmata_store::{Commits, MemoryStore, NewContent};
 
 use super::*;
 

@@ -5,9 +5,8 @@
 use stemmata_model::{Gone, NewEvent, Payload, artifact_id};
 
 use super::{Make, all, ask, json, ledger, line, numbers, put, said, seq, topic};
-use crate::ledger::{
-    EventLog, EventQuery, OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Receipt, chained, plain_bytes,
-};
+use crate::ledger::{EventLog, EventQuery, OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Receipt};
+use crate::rules::events::{chained, plain_bytes};
 
 const OUTPUT: &str = "AGENT_OUTPUT";
 

@@ -28,16 +28,18 @@ pub use queries::{check_filters, check_latest, check_limits, check_pages, check_
 pub use states::{check_ledgers, check_marks, check_states};
 pub use threads::{check_appending_threads, check_tails};
 
+use std::sync::Arc;
+
 use stemmata_model::{Event, Json, NewEvent, NewPayload, Timestamp};
 
 use self::builders::{all, append, event, ledger, party, put, saved, seq, session, topic};
 use crate::ledger::{Append, Durability, EventLog, EventQuery};
 
 /// Makes an empty log.
-pub type Make<'a> = &'a mut dyn FnMut() -> Box<dyn EventLog>;
+pub type Make<'a> = &'a mut dyn FnMut() -> Arc<dyn EventLog>;
 
 /// Closes a log and opens it again.
-pub type Reopen<'a> = &'a mut dyn FnMut(Box<dyn EventLog>) -> Box<dyn EventLog>;
+pub type Reopen<'a> = &'a mut dyn FnMut(Arc<dyn EventLog>) -> Arc<dyn EventLog>;
 
 /// Runs all checks but those that need a log that outlives itself: [`check_reopened`].
 ///

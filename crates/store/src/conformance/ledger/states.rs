@@ -2,6 +2,8 @@
 //!
 //! What a state holds is the reducers'.
 
+use std::sync::Arc;
+
 use super::{Make, Reopen, at, json, ledger, put, said, saved};
 use crate::error::StoreError;
 use crate::ledger::{EventLog, LedgerChange, MARKS_MAX, STATE_BYTES_MAX, SavedState};
@@ -121,7 +123,7 @@ pub fn check_states(make: Make<'_>) {
 }
 
 /// Checks that states outlive the log's value.
-pub(super) fn check_states_reopened(log: Box<dyn EventLog>, reopen: Reopen<'_>) {
+pub(super) fn check_states_reopened(log: Arc<dyn EventLog>, reopen: Reopen<'_>) {
     log.save_states(&ledger("p"), vec![state("memory", 3, "{\"kept\":true}")]).expect("saved");
     log.change_ledger(LedgerChange { root: Some("/r".to_owned()), ..change("p", &["m"]) }).expect("changed");
     let log = reopen(log);

@@ -16,9 +16,9 @@ use super::rewrite::write_index;
 use super::scan::Place;
 use super::{FileLog, names};
 use crate::error::StoreError;
-use crate::ledger::checks::{check_epoch, check_key};
-use crate::ledger::payload::event;
-use crate::ledger::{Append, Appended, Durability, EventKey, Keyed, next_time, numbered};
+use crate::ledger::{Append, Appended, Durability, EventKey, Keyed};
+use crate::rules::checks::{check_epoch, check_key};
+use crate::rules::events::{event, next_time, numbered};
 
 /// Bytes of events in one write after which no more appends join it.
 const GROUP_BYTES: usize = 8 * 1024 * 1024;

@@ -10,10 +10,8 @@ use stemmata_model::{Event, EventSeq, Gone, Payload, Timestamp, Topic, to_u64, t
 
 use super::line::{Link, Record};
 use super::scan::{Place, Start};
-use crate::ledger::payload::{gone, is_output, is_there};
-use crate::ledger::{
-    EventKey, EventQuery, Keyed, OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Order, Receipt, chained,
-};
+use crate::ledger::{EventKey, EventQuery, Keyed, OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Order, Receipt};
+use crate::rules::events::{chained, gone, is_output, is_there};
 
 /// What a file holds up to its last whole batch. Events have places from 0 on.
 #[derive(Debug, Clone, PartialEq, Eq)]

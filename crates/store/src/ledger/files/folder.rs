@@ -16,8 +16,8 @@ use super::snapshot::{self, SNAPSHOT_BYTES_MAX};
 use super::v2::SCHEMA_VERSION;
 use crate::error::StoreError;
 use crate::files::{FileLock, Files, OpenFile, each_part, is_temporary, write_whole};
-use crate::ledger::numbered;
 use crate::patience::{Patience, Wait};
+use crate::rules::events::numbered;
 
 pub(super) const META: &str = "meta.json";
 pub(super) const EVENTS: &str = "events.ndjson";

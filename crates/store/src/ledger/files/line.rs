@@ -12,8 +12,8 @@ use stemmata_model::{
 
 use super::seal;
 use super::v2::{GoneV2, KeyV2, LineV2, OtherLine, PayloadV2, ReceiptV2};
-use crate::ledger::payload::gone;
 use crate::ledger::{BATCH_EVENTS_MAX, EVENT_BYTES_MAX, EventKey, Keyed, NewKey, Receipt};
+use crate::rules::events::gone;
 
 /// Bytes of a line at most: every byte of an event may need six, and names, hashes and keys come on top.
 pub(super) const LINE_BYTES_MAX: usize = 6 * EVENT_BYTES_MAX + 1024 * 1024;

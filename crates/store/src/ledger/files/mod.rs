@@ -39,7 +39,6 @@ use std::time::Duration;
 
 use stemmata_model::{EventSeq, LedgerId, SessionId, Timestamp, Topic};
 
-use super::checks::{check_append, check_change, check_keys, check_marks, check_query};
 use super::{
     Append, Appended, EventKey, EventLog, EventPage, EventQuery, Keyed, Ledger, LedgerChange, MARKS_MAX,
     Places, Receipt, SavedState,
@@ -48,6 +47,7 @@ use crate::error::StoreError;
 use crate::files::{Files, SystemFiles};
 use crate::maintain::surroundings::refuse_network;
 use crate::patience::Patience;
+use crate::rules::checks::{check_append, check_change, check_keys, check_marks, check_query};
 use answer::answer;
 use desk::Desk;
 use folder::{EVENTS, Folder, Hold, META, failed, stopped};

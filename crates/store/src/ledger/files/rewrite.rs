@@ -16,8 +16,8 @@ use super::snapshot;
 use super::states::Epoch;
 use crate::error::StoreError;
 use crate::files::write_whole;
-use crate::ledger::payload::{gone, is_there};
 use crate::ledger::{CURSOR_STATES, DerivedEvents, EventQuery, Order, Places};
+use crate::rules::events::{gone, is_there};
 
 /// Lines that change, by their places.
 type Changes = BTreeMap<usize, Record>;

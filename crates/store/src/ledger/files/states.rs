@@ -12,7 +12,7 @@ use super::rewrite;
 use super::snapshot::{self, SNAPSHOT_BYTES_MAX, States};
 use crate::error::StoreError;
 use crate::ledger::SavedState;
-use crate::ledger::checks::{check_epoch, check_reach, check_state};
+use crate::rules::checks::{check_epoch, check_reach, check_state};
 
 /// What a change of states is for a ledger's epoch.
 #[derive(Clone, Copy)]

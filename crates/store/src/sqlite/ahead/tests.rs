@@ -9,7 +9,7 @@ use super::Ahead;
 use crate::conformance::builders;
 use crate::maintain::collect::{Collect, Collected};
 use crate::maintain::forget::Forget;
-use crate::seam::Store;
+use crate::seam::{Commits, Upkeep};
 use crate::sqlite::{SqliteOptions, SqliteStore, collect};
 use crate::write::{ContentPart, NewCommit, NewContent, Write};
 

@@ -10,7 +10,7 @@ use super::{PACKS, beside, room};
 use crate::error::StoreError;
 use crate::files::{Files, copy};
 use crate::maintain::backup::Restored;
-use crate::seam::{Store, Verified};
+use crate::seam::{Upkeep, Verified};
 use crate::sqlite::SqliteStore;
 use crate::sqlite::alone::Alone;
 use crate::sqlite::open::{self, STORE_FILE, SqliteOptions, io_error, not_a_store, sync_directory};

@@ -10,11 +10,11 @@ use stemmata_model::{EventSeq, LedgerId, SessionId, Timestamp, Topic};
 use super::output::Trim;
 use super::rows::LedgerRow;
 use crate::error::StoreError;
-use crate::ledger::checks::{check_keys, check_query};
 use crate::ledger::{
     Append, Appended, Durability, EventKey, EventLog, EventPage, EventQuery, Keyed, Ledger, LedgerChange,
     Places, Receipt, SavedState,
 };
+use crate::rules::checks::{check_keys, check_query};
 use crate::sqlite::failure::During;
 use crate::sqlite::{SqliteStore, waited};
 use crate::write::Write;

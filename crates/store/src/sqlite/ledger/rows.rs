@@ -7,7 +7,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use stemmata_model::{ArtifactId, Gone, LedgerId, Timestamp, artifact_id, to_u64};
 
 use crate::error::StoreError;
-use crate::ledger::{OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Receipt, chained};
+use crate::ledger::{OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Receipt};
+use crate::rules::events::chained;
 use crate::sqlite::failure::{During, unreadable};
 use crate::sqlite::seals::{EVENT, LEDGER, RECEIPT, execute_sealed};
 

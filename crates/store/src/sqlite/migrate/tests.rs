@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 use super::*;
-use crate::seam::Store;
+use crate::seam::Commits;
 use crate::sqlite::SqliteStore;
 use crate::sqlite::versions::Undo;
 use crate::write::{NewContent, Write};

@@ -10,11 +10,11 @@ use super::Reader;
 use crate::error::StoreError;
 use crate::filters::TipFilter;
 use crate::seam::Page;
+use crate::seam::StoredAt;
 use crate::sqlite::failure::{During, unreadable};
 use crate::sqlite::figures::Figures;
 use crate::sqlite::kinds::Kinds;
 use crate::sqlite::state;
-use crate::stored::StoredAt;
 use crate::write::{SIDECAR_FORMAT, SessionKey};
 
 /// The columns of a commit, in the order of [`Found`].
@@ -242,7 +242,7 @@ impl Reader {
     ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
         let sql =
             concat!("SELECT ", commit_columns!(), " FROM commits c WHERE c.row > ?1 ORDER BY c.row LIMIT ?2");
-        self.collect_stored(sql, params![sql_after(after), sql_limit(limit)])
+        self.collect_stored(sql, params![after.unwrap_or(StoredAt::START), sql_limit(limit)])
     }
 
     pub(in crate::sqlite) fn seen_by(
@@ -253,7 +253,10 @@ impl Reader {
     ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
         let (machine, path) = (session.machine.as_str(), session.path.as_str());
         let named = path.strip_prefix("api:");
-        self.collect_stored(SEEN_BY, params![sql_after(after), sql_limit(limit), machine, path, named])
+        self.collect_stored(
+            SEEN_BY,
+            params![after.unwrap_or(StoredAt::START), sql_limit(limit), machine, path, named],
+        )
     }
 
     fn collect_stored(
@@ -267,7 +270,7 @@ impl Reader {
         let mut stored = Vec::new();
         while let Some(row) = rows.next().during(operation)? {
             let found = Found::take(row).during(operation)?;
-            let at = StoredAt(found.row.cast_unsigned());
+            let at = StoredAt::of_row(found.row);
             stored.push((at, found.into_commit(&self.connection, &mut self.kinds)?));
         }
         Ok(stored)
@@ -342,11 +345,6 @@ fn restates(commit: &str) -> String {
         "({commit}.state >> 2 = 2 AND EXISTS (SELECT 1 FROM commits p JOIN kind theirs ON theirs.row = p.kind \
          JOIN kind own ON own.row = {commit}.kind WHERE p.row = {commit}.parent AND theirs.format <> own.format))"
     )
-}
-
-/// A place in the order of storing as SQL takes it; before all rows for none.
-fn sql_after(after: Option<StoredAt>) -> i64 {
-    after.map_or(0, |after| i64::try_from(after.0).unwrap_or(i64::MAX))
 }
 
 /// A limit as SQL takes it.

@@ -11,7 +11,7 @@ use super::commits::{sql_limit, sql_skip};
 use super::names::LAST;
 use crate::error::StoreError;
 use crate::filters::SessionFilter;
-use crate::project;
+use crate::rules::project;
 use crate::seam::{Page, Usage};
 use crate::sqlite::codes;
 use crate::sqlite::coding::Coding;

@@ -15,7 +15,7 @@ use stemmata_model::ArtifactId;
 use super::{SqliteStore, backup, log_damage};
 use crate::error::StoreError;
 use crate::maintain::repair::{RepairOutcome, RepairSource, Repaired};
-use crate::seam::{Damage, Store, Verified};
+use crate::seam::{Damage, Upkeep, Verified};
 
 /// Damages that one repair looks at, so that its memory is bounded; another one goes on with the rest.
 const DAMAGES_MAX: usize = 100_000;

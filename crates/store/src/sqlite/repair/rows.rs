@@ -13,7 +13,7 @@ use super::events::{copies_of_event, copies_of_ledger, recount};
 use crate::error::StoreError;
 use crate::maintain::repair::{RepairSource, Repaired};
 use crate::merge::standing_records;
-use crate::seam::Store;
+use crate::seam::Commits;
 use crate::sqlite::SqliteStore;
 use crate::sqlite::codes::{self, KIND_AUDIT};
 use crate::sqlite::failure::During;

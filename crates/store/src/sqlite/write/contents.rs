@@ -8,8 +8,8 @@ use rusqlite::{Connection, OptionalExtension, params};
 use stemmata_model::{ArtifactId, to_u64};
 
 use super::Transaction;
-use crate::bounds::check_range;
 use crate::error::StoreError;
+use crate::rules::bounds::check_range;
 use crate::seam::PARTS_MAX;
 use crate::sqlite::coding::Coding;
 use crate::sqlite::failure::{During, unreadable};

@@ -7,8 +7,9 @@ use stemmata_model::{Json, LedgerId, NewPayload, Timestamp, topics};
 
 use super::Transaction;
 use crate::error::StoreError;
-use crate::ledger::checks::{check_epoch, check_key, check_marks, check_reach};
-use crate::ledger::{Appended, Coverage, Keyed, LedgerChange, SavedState, next_time, numbered};
+use crate::ledger::{Appended, Coverage, Keyed, LedgerChange, SavedState};
+use crate::rules::checks::{check_epoch, check_key, check_marks, check_reach};
+use crate::rules::events::{next_time, numbered};
 use crate::sqlite::failure::During;
 use crate::sqlite::ledger::rows::{EventRow, LINE, LedgerRow, PLAIN};
 use crate::sqlite::ledger::{keys, output};

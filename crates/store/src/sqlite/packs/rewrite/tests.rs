@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::maintain::pack::PackOptions;
-use crate::seam::Store;
+use crate::seam::{Commits, OnDisk, Upkeep};
 use crate::sqlite::failure::During;
 use crate::sqlite::packs::remove_leftovers;
 use crate::sqlite::{SqliteOptions, SqliteStore};

@@ -1,18 +1,23 @@
-//! The bounds that every log holds appends, queries and states to, checked before anything is done.
+//! The bounds that every log holds appends, queries and states to, checked before anything is done: each fails as `Bound`, unless it
+//! says otherwise.
 //!
 //! What needs a look into the log (the last number, who has a mark) is each backend's own.
 
 use stemmata_model::{Json, LedgerId, NewEvent, NewPayload, Timestamp};
 
-use super::{
+use crate::error::StoreError;
+use crate::ledger::{
     APPEND_KEYS_MAX, Append, BATCH_EVENTS_MAX, EVENT_AT_US_MAX, EVENT_BYTES_MAX, EventQuery, Keyed,
     LedgerChange, MARK_BYTES_MAX, MARKS_MAX, QUERY_TOPICS_MAX, STATE_BYTES_MAX, SavedState,
 };
-use crate::bounds::{EVENT_PAGE_BYTES_MAX, at_most};
-use crate::error::StoreError;
+use crate::rules::bounds::{EVENT_PAGE_BYTES_MAX, at_most};
 use crate::seam::PAGE_ROWS_MAX;
 
-pub(crate) fn check_append(append: &Append) -> Result<(), StoreError> {
+/// Holds an append, its events and its keys to their bounds.
+///
+/// # Errors
+/// `Bound`; `Empty` for no events.
+pub fn check_append(append: &Append) -> Result<(), StoreError> {
     if append.events.is_empty() {
         return Err(StoreError::Empty { what: "an append" });
     }
@@ -20,18 +25,21 @@ pub(crate) fn check_append(append: &Append) -> Result<(), StoreError> {
     check_at(append.now)?;
     check_keys(append.keys.len())?;
     let events = append.events.len();
-    let ends = |key: &super::NewKey| key.at.saturating_add(key.events).max(key.at.saturating_add(1));
+    let ends = |key: &crate::ledger::NewKey| key.at.saturating_add(key.events).max(key.at.saturating_add(1));
     append.keys.iter().try_for_each(|key| at_most("events that a key stands for", ends(key), events))?;
     append.events.iter().try_for_each(check_event)
 }
 
 /// Holds keys that are given or asked for at once to their bound.
-pub(crate) fn check_keys(count: usize) -> Result<(), StoreError> {
+pub fn check_keys(count: usize) -> Result<(), StoreError> {
     at_most("keys at once", count, APPEND_KEYS_MAX)
 }
 
 /// Refuses a key that another append has taken.
-pub(crate) fn check_key(ledger: &LedgerId, known: Option<Keyed>, now: Timestamp) -> Result<(), StoreError> {
+///
+/// # Errors
+/// `KeyTaken`.
+pub fn check_key(ledger: &LedgerId, known: Option<Keyed>, now: Timestamp) -> Result<(), StoreError> {
     match known.filter(|known| known.holds(now)) {
         Some(known) => Err(StoreError::KeyTaken { ledger: ledger.clone(), first: known.first }),
         None => Ok(()),
@@ -56,27 +64,30 @@ fn check_event(event: &NewEvent) -> Result<(), StoreError> {
     at_most("bytes of an event", payload + length(&event.metadata), EVENT_BYTES_MAX)
 }
 
-pub(crate) fn check_query(query: &EventQuery) -> Result<(), StoreError> {
+/// Holds a query to the bounds of its lists and of its page.
+pub fn check_query(query: &EventQuery) -> Result<(), StoreError> {
     at_most("topics of a query", query.topics.len(), QUERY_TOPICS_MAX)?;
     at_most("topics that a query leaves out", query.without.len(), QUERY_TOPICS_MAX)?;
     at_most("events of a page", query.limit, PAGE_ROWS_MAX)?;
     at_most("bytes of a page of events", query.bytes_max, EVENT_PAGE_BYTES_MAX)
 }
 
-pub(crate) fn check_change(change: &LedgerChange) -> Result<(), StoreError> {
+/// Holds a change of a ledger to the bounds of its marks and root.
+pub fn check_change(change: &LedgerChange) -> Result<(), StoreError> {
     at_most("marks of a ledger", change.marks.len().max(change.let_go.len()), MARKS_MAX)?;
     let texts = change.marks.iter().chain(&change.let_go).chain(&change.root);
     texts.map(String::len).try_for_each(|bytes| at_most("bytes of a mark or a root", bytes, MARK_BYTES_MAX))
 }
 
-pub(crate) fn check_state(state: &SavedState) -> Result<(), StoreError> {
+/// Holds a saved state to the bounds of its name, position and length.
+pub fn check_state(state: &SavedState) -> Result<(), StoreError> {
     let position = state.position.as_ref().map_or(0, String::len);
     at_most("bytes of a state's name or position", state.name.len().max(position), MARK_BYTES_MAX)?;
     at_most("bytes of a saved state", state.state.as_str().len(), STATE_BYTES_MAX)
 }
 
 /// Holds what states have folded to what there is.
-pub(crate) fn check_reach(states: &[SavedState], last: u64) -> Result<(), StoreError> {
+pub fn check_reach(states: &[SavedState], last: u64) -> Result<(), StoreError> {
     match states.iter().map(|state| state.through).max().filter(|through| *through > last) {
         Some(value) => Err(StoreError::Bound {
             what: "number of the last event that a state has folded",
@@ -88,12 +99,12 @@ pub(crate) fn check_reach(states: &[SavedState], last: u64) -> Result<(), StoreE
 }
 
 /// Holds the marks of a ledger to their bound, the new ones included.
-pub(crate) fn check_marks(count: usize) -> Result<(), StoreError> {
+pub fn check_marks(count: usize) -> Result<(), StoreError> {
     at_most("marks of a ledger", count, MARKS_MAX)
 }
 
 /// Refuses what was read before something was forgotten.
-pub(crate) fn check_epoch(id: &LedgerId, expected: Option<u64>, found: u64) -> Result<(), StoreError> {
+pub fn check_epoch(id: &LedgerId, expected: Option<u64>, found: u64) -> Result<(), StoreError> {
     match expected.filter(|expected| *expected != found) {
         Some(expected) => Err(StoreError::EpochMoved { ledger: id.clone(), expected, found }),
         None => Ok(()),

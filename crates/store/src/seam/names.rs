@@ -1,8 +1,8 @@
-//! The seam of names: what people type for sessions and commits, by parts of it.
+//! The part of the seam for names: what people type for sessions, commits and contents, by parts of it.
 //!
 //! What a name means is the engine's.
 
-use stemmata_model::{CommitId, SessionId};
+use stemmata_model::{ArtifactId, ArtifactPrefix, CommitId, CommitPrefix, SessionId};
 
 use crate::error::StoreError;
 use crate::write::{Link, Session};
@@ -21,8 +21,7 @@ pub enum IdPart<'t> {
 
 impl IdPart<'_> {
     /// Says whether this is a part of an id.
-    #[cfg(any(test, feature = "memory"))]
-    pub(crate) fn is_of(self, id: &str) -> bool {
+    pub fn is_of(self, id: &str) -> bool {
         match self {
             Self::Beginning(text) => id.starts_with(text),
             Self::End(text) => text.chars().count() >= END_CHARS_MIN && id.ends_with(text),
@@ -33,7 +32,7 @@ impl IdPart<'_> {
 /// What a store knows by name. A method takes one look-up in an index, however many sessions there are, where it does not say
 /// otherwise.
 ///
-/// Concurrent as [`Store`](crate::Store) is.
+/// Concurrent as [`Commits`](super::Commits) are.
 pub trait Names {
     /// Returns the ids of sessions that have this part, in their order and each once, with the number of sessions that have the
     /// id; at most `limit` ids.
@@ -41,6 +40,16 @@ pub trait Names {
     /// # Errors
     /// `Backend` where the storage fails, as for every read below.
     fn session_ids(&self, part: IdPart<'_>, limit: usize) -> Result<Vec<(SessionId, u64)>, StoreError>;
+
+    /// Returns ids that start so, ascending.
+    fn commits_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError>;
+
+    /// Returns artifact ids that start so, ascending.
+    fn artifacts_in(&self, prefix: ArtifactPrefix, limit: usize) -> Result<Vec<ArtifactId>, StoreError>;
+
+    /// Returns the ids of forgotten commits that start so, ascending. Sessions cannot be found by a part of their id: only a hash of
+    /// it is stored.
+    fn tombstones_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError>;
 
     /// Returns the sessions that have an id, the one with the latest activity first; at most `limit`.
     fn sessions_of(&self, id: &SessionId, limit: usize) -> Result<Vec<Session>, StoreError>;

@@ -1,4 +1,4 @@
-//! The bounds that every backend holds writes and pages to, checked before anything is applied.
+//! The bounds that every backend holds writes and pages to, checked before anything is applied: each fails as `Bound` or `Empty`.
 //!
 //! What needs a look into the store (parents, ranges of slices) is each backend's own.
 
@@ -6,8 +6,8 @@ use stemmata_model::{CommitId, Sighting};
 
 use crate::error::StoreError;
 use crate::ledger::EVENT_BYTES_MAX;
-use crate::ledger::checks::{check_append, check_change, check_state};
 use crate::maintain::costs::COSTED_COMMITS_MAX;
+use crate::rules::checks::{check_append, check_change, check_state};
 use crate::seam::{
     ANCHORS_MAX, BATCH_WRITES_MAX, CURSOR_BYTES_MAX, HOLE_BYTES_MAX, MERGED_RECORDS_MAX, PAGE_ROWS_MAX,
     PART_BYTES_MAX, PARTS_MAX, Page,
@@ -30,29 +30,40 @@ const TEXT_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of a tag at most: a tag is a name that people type.
 const TAG_BYTES_MAX: usize = 128;
 
-pub(crate) fn check_batch(batch: &[Write]) -> Result<(), StoreError> {
+/// Holds a batch to the bounds of every write in it.
+///
+/// # Errors
+/// `Bound`, `Empty`.
+pub fn check_batch(batch: &[Write]) -> Result<(), StoreError> {
     at_most("writes of a batch", batch.len(), BATCH_WRITES_MAX)?;
     batch.iter().try_for_each(check_write)
 }
 
-pub(crate) fn check_page(page: Page) -> Result<(), StoreError> {
+/// Holds a page of a listing to [`PAGE_ROWS_MAX`].
+///
+/// # Errors
+/// `Bound`, as for all below.
+pub fn check_page(page: Page) -> Result<(), StoreError> {
     at_most("rows of a page", page.rows_max, PAGE_ROWS_MAX)
 }
 
-pub(crate) fn check_anchors(hashes: &[u64]) -> Result<(), StoreError> {
+/// Holds hashes that are written or looked for at once to [`ANCHORS_MAX`].
+pub fn check_anchors(hashes: &[u64]) -> Result<(), StoreError> {
     at_most("anchors at once", hashes.len(), ANCHORS_MAX)
 }
 
-pub(crate) fn check_costed(commits: &[CommitId]) -> Result<(), StoreError> {
+/// Holds commits whose costs are asked for at once to [`COSTED_COMMITS_MAX`].
+pub fn check_costed(commits: &[CommitId]) -> Result<(), StoreError> {
     at_most("commits at once", commits.len(), COSTED_COMMITS_MAX)
 }
 
-pub(crate) fn check_described(commits: &[CommitId]) -> Result<(), StoreError> {
+/// Holds commits that are described at once to [`PAGE_ROWS_MAX`].
+pub fn check_described(commits: &[CommitId]) -> Result<(), StoreError> {
     at_most("commits at once", commits.len(), PAGE_ROWS_MAX)
 }
 
 /// Returns the end of a range that lies within a content of `length` bytes.
-pub(crate) fn check_range(offset: u64, length: u64, whole: u64) -> Result<u64, StoreError> {
+pub fn check_range(offset: u64, length: u64, whole: u64) -> Result<u64, StoreError> {
     let end = offset.saturating_add(length);
     if end <= whole {
         return Ok(end);
@@ -146,7 +157,8 @@ fn check_path(path: &str) -> Result<(), StoreError> {
     at_most("bytes of a path or a session's text", path.len(), PATH_BYTES_MAX)
 }
 
-pub(crate) fn at_most(what: &'static str, value: usize, bound: usize) -> Result<(), StoreError> {
+/// Holds a number of things to a bound.
+pub fn at_most(what: &'static str, value: usize, bound: usize) -> Result<(), StoreError> {
     if value <= bound {
         return Ok(());
     }

@@ -3,12 +3,12 @@
 //! Compares text only; links are not followed and nothing is looked up.
 
 /// Returns the project's path without separators at its end.
-pub(crate) fn trim(project: &str) -> &str {
+pub fn trim(project: &str) -> &str {
     project.trim_end_matches(['/', '\\'])
 }
 
 /// Says whether a working directory is the project's or lies below it, by whole path components.
-pub(crate) fn holds(project: &str, cwd: Option<&str>) -> bool {
+pub fn holds(project: &str, cwd: Option<&str>) -> bool {
     let Some(cwd) = cwd else {
         return false;
     };
