@@ -12,7 +12,6 @@ mod ledger;
 pub mod maintain;
 #[cfg(any(test, feature = "memory"))]
 mod memory;
-mod merge;
 mod pack;
 mod patience;
 pub mod rules;
@@ -43,8 +42,8 @@ pub use ledger::{
 pub use maintain::pack::{PackOptions, Packed};
 #[cfg(any(test, feature = "memory"))]
 pub use memory::MemoryStore;
-pub use merge::{merged_annotations, standing_records};
 pub use patience::{Patience, Wait};
+pub use rules::annotation::{merged_annotations, standing_records};
 pub use rules::bounds::EVENT_PAGE_BYTES_MAX;
 pub use seam::{
     ANCHORS_MAX, BATCH_WRITES_MAX, BatchOutcome, CURSOR_BYTES_MAX, Commits, DEPTH_MAX, DESCRIBED_LINKS_MAX,

@@ -2,7 +2,24 @@
 //!
 //! How rows are found and written is each backend's own.
 
+pub mod annotation;
 pub mod bounds;
 pub mod checks;
+pub mod closure;
+pub mod codes;
+pub mod coding;
+pub mod condemn;
 pub mod events;
+pub mod figures;
+pub mod latest;
+pub mod output;
+pub mod packing;
+pub mod pieces;
+pub mod prepare;
 pub mod project;
+pub mod recent;
+pub mod removal;
+pub mod seals;
+pub mod state;
+pub mod sweep;
+pub mod tips;

@@ -333,7 +333,7 @@ pub(super) fn check_merges(make: Make<'_, dyn Commits>) {
         let trail: std::collections::BTreeSet<AuditRecord> =
             store.audit(id, 100).expect("a read").into_iter().collect();
         assert_eq!(trail.len(), 9);
-        assert_eq!(crate::merge::merged_annotations(&trail), now);
+        assert_eq!(crate::rules::annotation::merged_annotations(&trail), now);
         merged.push((now, trail));
         // What is said from now on changes what was merged.
         annotate(&*store, id, tag("a"), 50);

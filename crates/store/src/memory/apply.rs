@@ -4,20 +4,20 @@
 
 use std::collections::BTreeSet;
 
-use stemmata_model::{Closure, Commit, CommitId, Sighting, SummarySource, to_u64};
+use stemmata_model::{ArtifactId, Closure, Commit, CommitId, Sighting};
 
 use super::content::{self, Content};
 use super::events;
 use super::forget::{forget_session, key_of};
 use super::stored::place_of;
-use super::{GREATEST, LEAST, Note, SightingKey, State};
+use super::{GREATEST, LEAST, SightingKey, State};
 use crate::error::StoreError;
 use crate::maintain::forget::{Reworded, Tombstone};
-use crate::merge::{merged_annotations, standing_records};
-use crate::seam::{BatchOutcome, DEPTH_MAX};
-use crate::write::{
-    Annotation, Annotations, AuditRecord, Link, NewCommit, NewHole, Placement, Session, SessionOrigin, Write,
-};
+use crate::rules::annotation;
+use crate::rules::closure::{self, Again, Past};
+use crate::rules::latest::{is_replaced, sighting_order};
+use crate::seam::BatchOutcome;
+use crate::write::{AuditRecord, Link, NewCommit, NewHole, Placement, Session, SessionOrigin, Write};
 
 pub(super) fn apply(state: &mut State, write: Write, outcome: &mut BatchOutcome) -> Result<(), StoreError> {
     match write {
@@ -93,30 +93,25 @@ fn commit(state: &mut State, new: NewCommit, outcome: &mut BatchOutcome) -> Resu
         return Err(StoreError::Forgotten(id));
     }
     state.condemned.remove(&id);
-    if let Some(stored) = state.commits.get(&id) {
-        let mut stored = stored.clone();
-        if stored.core != new.core {
-            return Err(StoreError::Conflict(id));
+    if let Some(mut stored) = state.commits.get(&id).cloned() {
+        match closure::store_again(&stored, &new)? {
+            Again::Keep => return Ok(()),
+            Again::Close => {}
+            Again::Fill => {
+                let mut contents = std::iter::once(new.core.artifact).chain(new.core.native);
+                contents.try_for_each(|content| has_bytes(state, content))?;
+                state.index_due_from(state.first_stored(&[id]));
+            }
         }
-        if stored.closure == Closure::Forgotten {
-            let contents = std::iter::once(new.core.artifact).chain(new.core.native);
-            contents.into_iter().try_for_each(|content| has_bytes(state, content))?;
-            stored.closure = new.closure;
-            state.commits.put(id, stored);
-            state.index_due_from(state.first_stored(&[id]));
-            return Ok(());
-        }
-        if stored.closure == Closure::Provisional && new.closure == Closure::Closed {
-            stored.closure = Closure::Closed;
-            state.commits.put(id, stored);
-        }
+        stored.closure = new.closure;
+        state.commits.put(id, stored);
         return Ok(());
     }
-    let (depth, before_bytes) = beginning(state, id, new.core.parent)?;
+    let before = beginning(state, id, new.core.parent)?;
     has_bytes(state, new.core.artifact)?;
     let native = new.core.native_artifact();
     has_bytes(state, native)?;
-    add(state, new, (depth, before_bytes))?;
+    add(state, new, before)?;
     outcome.new_commits += 1;
     Ok(())
 }
@@ -155,19 +150,16 @@ fn forget_with(state: &mut State, id: CommitId, holds: Option<CommitId>) {
     }
 }
 
-/// Returns the depth of a commit that is not here, and the bytes of all before it.
-fn beginning(state: &mut State, id: CommitId, parent: Option<CommitId>) -> Result<(u64, u64), StoreError> {
-    let Some(parent) = parent else { return Ok((0, 0)) };
+/// Returns what is before a commit that is not here.
+fn beginning(state: &mut State, id: CommitId, parent: Option<CommitId>) -> Result<Past, StoreError> {
+    let Some(parent) = parent else { return Ok(Past::default()) };
     let commit = state.commits.get(&parent).ok_or(StoreError::ParentMissing { commit: id, parent })?;
-    let before = (commit.depth + 1, commit.cumulative_bytes);
+    let past = Past::after(commit.depth, commit.cumulative_bytes);
     state.condemned.remove(&parent);
-    if before.0 >= DEPTH_MAX {
-        return Err(StoreError::Bound { what: "commits of a chain", value: before.0 + 1, bound: DEPTH_MAX });
-    }
-    Ok(before)
+    past
 }
 
-fn add(state: &mut State, new: NewCommit, (depth, before_bytes): (u64, u64)) -> Result<(), StoreError> {
+fn add(state: &mut State, new: NewCommit, past: Past) -> Result<(), StoreError> {
     let id = new.core.id();
     let native = new.core.native_artifact();
     let native_bytes =
@@ -184,15 +176,15 @@ fn add(state: &mut State, new: NewCommit, (depth, before_bytes): (u64, u64)) -> 
         closure: new.closure,
         counts: new.counts,
         native_bytes,
-        depth,
-        cumulative_bytes: before_bytes.saturating_add(native_bytes),
+        depth: past.commits,
+        cumulative_bytes: past.bytes.saturating_add(native_bytes),
     };
     state.commits.put(id, commit);
     Ok(())
 }
 
 /// A content that a commit names is there, and was not forgotten.
-fn has_bytes(state: &mut State, id: stemmata_model::ArtifactId) -> Result<(), StoreError> {
+fn has_bytes(state: &mut State, id: ArtifactId) -> Result<(), StoreError> {
     state.orphans.remove(&id);
     match state.contents.get(&id) {
         None => Err(StoreError::ContentMissing(id)),
@@ -203,10 +195,8 @@ fn has_bytes(state: &mut State, id: stemmata_model::ArtifactId) -> Result<(), St
 
 fn cover(state: &mut State, id: CommitId) -> Result<(), StoreError> {
     let mut stored = state.commits.get(&id).ok_or(StoreError::CommitMissing(id))?.clone();
-    if stored.closure == Closure::Provisional {
-        stored.closure = Closure::Covered;
-        state.commits.put(id, stored);
-    }
+    stored.closure = closure::covered(stored.closure);
+    state.commits.put(id, stored);
     Ok(())
 }
 
@@ -214,7 +204,7 @@ fn see(state: &mut State, id: CommitId, sighting: Sighting) -> Result<(), StoreE
     need(state, id)?;
     let mut own = state.sightings.get(&id).cloned().unwrap_or_default();
     let key = SightingKey::of(&sighting);
-    if own.get(&key).is_none_or(|stored| moment(&sighting) < moment(stored)) {
+    if own.get(&key).is_none_or(|stored| sighting_order(&sighting) < sighting_order(stored)) {
         let session = key_of(&sighting);
         own.insert(key, sighting);
         state.sightings.put(id, own);
@@ -223,12 +213,6 @@ fn see(state: &mut State, id: CommitId, sighting: Sighting) -> Result<(), StoreE
         }
     }
     Ok(())
-}
-
-/// What orders two sightings of the same key: the smaller one stays, so that merging needs no order.
-fn moment(sighting: &Sighting) -> impl Ord + use<> {
-    let range = sighting.source.as_ref().map(|source| (source.offset, source.length));
-    (sighting.observed_at, sighting.reasons, sighting.trigger, range)
 }
 
 fn upsert_session(state: &mut State, session: Session) -> Result<(), StoreError> {
@@ -245,8 +229,8 @@ fn upsert_session(state: &mut State, session: Session) -> Result<(), StoreError>
 fn place(state: &mut State, placement: Placement) -> Result<(), StoreError> {
     need(state, placement.ctx)?;
     let key = (placement.machine.clone(), placement.path.clone());
-    let newer = state.placements.get(&key).is_some_and(|stored| stored.placed_at > placement.placed_at);
-    if !newer {
+    let stored = state.placements.get(&key).map(|stored| stored.placed_at);
+    if is_replaced(stored, placement.placed_at) {
         state.placements.put(key, placement);
     }
     Ok(())
@@ -280,22 +264,11 @@ fn need(state: &mut State, id: CommitId) -> Result<(), StoreError> {
 
 fn annotate(state: &mut State, id: CommitId, record: AuditRecord) -> Result<(), StoreError> {
     need(state, id)?;
-    let mut now = state.annotations.get(&id).cloned().unwrap_or_default();
-    let changed = if let Annotation::AddNote(text) = &record.change {
-        let note = Note { commit: id, at: record.at, by: record.by.clone(), text: text.clone() };
-        let new = !state.notes.contains(&note);
-        if new {
-            let order = state.order();
-            state.notes.put(note, order);
-        }
-        new
-    } else {
-        change(&mut now, &record.change)
-    };
-    if !changed {
+    let mut standing = state.standing.get(&id).cloned().unwrap_or_default();
+    if !annotation::apply(&mut standing, &record) {
         return Ok(());
     }
-    state.annotations.put(id, now);
+    state.standing.put(id, standing);
     let mut audit = state.audit.get(&id).cloned().unwrap_or_default();
     if !audit.contains(&record) {
         audit.push(record);
@@ -308,71 +281,32 @@ fn annotate(state: &mut State, id: CommitId, record: AuditRecord) -> Result<(), 
 /// Adds records of another store, and has the metadata be what all of them say.
 fn merge(state: &mut State, id: CommitId, records: Vec<AuditRecord>) -> Result<(), StoreError> {
     need(state, id)?;
-    let mut all: BTreeSet<AuditRecord> = state.audit.get(&id).into_iter().flatten().cloned().collect();
+    let mut all = records_of(state, id);
     all.extend(records);
     stand(state, id, all);
     Ok(())
 }
 
+fn records_of(state: &State, id: CommitId) -> BTreeSet<AuditRecord> {
+    state.audit.get(&id).into_iter().flatten().cloned().collect()
+}
+
 /// Keeps all records of a commit, and what they say together.
 fn stand(state: &mut State, id: CommitId, all: BTreeSet<AuditRecord>) {
-    for record in standing_records(&all) {
-        if let Annotation::AddNote(text) = record.change {
-            let order = state.order();
-            state.notes.put(Note { commit: id, at: record.at, by: record.by, text }, order);
-        }
-    }
-    let merged = merged_annotations(&all);
-    state.annotations.put(id, Annotations { notes: Vec::new(), ..merged });
+    state.standing.put(id, annotation::standing_records(&all));
     state.audit.put(id, all.into_iter().collect());
 }
 
 /// Replaces records of what was said of commits that stay, and returns of how many there was one to replace.
-pub(super) fn reword(state: &mut State, wishes: &[Reworded]) -> u64 {
-    let mut reworded: BTreeSet<CommitId> = BTreeSet::new();
-    for wish in wishes {
-        let mut all: BTreeSet<AuditRecord> =
-            state.audit.get(&wish.commit).into_iter().flatten().cloned().collect();
-        if wish.from == wish.to || !all.remove(&wish.from) {
-            continue;
+pub(super) fn reword_all(state: &mut State, wishes: &[Reworded]) -> u64 {
+    let commits: BTreeSet<CommitId> = wishes.iter().map(|wish| wish.commit).collect();
+    let mut reworded = 0;
+    for id in commits {
+        let mut all = records_of(state, id);
+        if annotation::reword(&mut all, wishes.iter().filter(|wish| wish.commit == id)) {
+            stand(state, id, all);
+            reworded += 1;
         }
-        all.insert(wish.to.clone());
-        super::forget::drop_notes(state, &|of| of == wish.commit);
-        stand(state, wish.commit, all);
-        reworded.insert(wish.commit);
     }
-    to_u64(reworded.len())
-}
-
-/// Applies a change of anything but notes, and says whether it changed something.
-fn change(now: &mut Annotations, change: &Annotation) -> bool {
-    match change {
-        Annotation::Summary { text, source } => {
-            let stored: Option<&(String, SummarySource)> = now.summary.as_ref();
-            let wanted = text.clone().map(|text| (text, *source));
-            let trusted = stored.is_none_or(|(_, stored)| source <= stored);
-            if !trusted || now.summary == wanted {
-                return false;
-            }
-            now.summary = wanted;
-            true
-        }
-        Annotation::AddTag(tag) => match now.tags.binary_search(tag) {
-            Ok(_) => false,
-            Err(place) => {
-                now.tags.insert(place, tag.clone());
-                true
-            }
-        },
-        Annotation::RemoveTag(tag) => match now.tags.binary_search(tag) {
-            Ok(place) => {
-                now.tags.remove(place);
-                true
-            }
-            Err(_) => false,
-        },
-        Annotation::AddNote(_) => false,
-        Annotation::Pin => !std::mem::replace(&mut now.pinned, true),
-        Annotation::Unpin => std::mem::replace(&mut now.pinned, false),
-    }
+    reworded
 }

@@ -4,83 +4,50 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stemmata_model::{ArtifactId, Closure, CommitId, Timestamp, to_u64};
+use stemmata_model::{ArtifactId, Closure, CommitId, to_u64};
 
 use super::State;
 use super::content::{Content, literals_of};
-use super::forget::{Wish, contents_of, plan, remove};
-use super::sweep::{Lines, give_up};
+use super::forget::{contents_of, plan, remove};
+use crate::error::StoreError;
 use crate::maintain::collect::{Collect, Collected};
-use crate::maintain::forget::Kept;
+use crate::rules::condemn::fates;
+use crate::rules::removal::Unrooting;
+use crate::rules::sweep::{Lines, give_up};
 
-pub(super) fn collect(state: &mut State, wish: &Collect) -> Collected {
+pub(super) fn collect(state: &mut State, wish: &Collect) -> Result<Collected, StoreError> {
     let mut collected = Collected::default();
-    let ripe = Timestamp::from_micros(wish.now.as_micros().saturating_sub(wish.grace_us));
-    let (unneeded, kept) = unneeded(state, &wish.retired);
-    let condemned: BTreeMap<CommitId, Timestamp> =
-        state.condemned.iter().map(|(id, at)| (*id, *at)).collect();
-    for id in condemned.keys().filter(|id| !unneeded.contains(id)) {
-        state.condemned.remove(id);
-        collected.revived += 1;
-        collected.which.add("revived", &id.to_bytes());
-    }
-    let is_ripe = |id: &CommitId| condemned.get(id).is_some_and(|at| *at <= ripe);
-    let ripe_ids: Vec<CommitId> = unneeded.iter().copied().filter(is_ripe).collect();
-    let (deletable, _) = self::unneeded(state, &ripe_ids);
-    let candidates = contents_of(state, &deletable);
+    let unneeded = plan(state, Unrooting::retired(&wish.retired))?;
+    let condemned = state.condemned.iter().map(|(id, at)| (*id, *at)).collect();
+    let fates = fates(&unneeded.gone.into_iter().collect(), &condemned, wish);
+    fates.revived.iter().for_each(|id| state.condemned.remove(id));
+    fates.condemned.iter().for_each(|id| state.condemned.put(*id, wish.now));
+    // What is ripe may yet have a child that is not.
+    let deletable = plan(state, Unrooting::retired(&fates.ripe))?.gone;
+    let mut going: BTreeSet<ArtifactId> = collect_contents(state, wish, &mut collected).into_iter().collect();
+    going.extend(contents_of(state, &deletable));
     if let Some(first) = state.first_stored(&deletable) {
         state.index_due_from(Some(first));
     }
-    remove(state, &deletable);
-    let swept = give_up(state, candidates, &BTreeSet::new(), Lines::Keep);
+    remove(state, &deletable)?;
+    collected.commits(&fates, &deletable.iter().copied().collect());
+    collected.kept = unneeded.kept;
+    let swept = give_up(state, (going, &BTreeSet::new()), Lines::Keep)?;
     collected.deleted.add(deletable.len(), swept.contents, swept.bytes);
     collected.copied_out = swept.copied_out;
-    for id in &deletable {
-        collected.which.add("deleted", &id.to_bytes());
-    }
-    for id in unneeded.iter().filter(|id| !deletable.contains(id)) {
-        collected.which.add("condemned", &id.to_bytes());
-        if condemned.contains_key(id) {
-            collected.waiting.commits += 1;
-        } else {
-            state.condemned.put(*id, wish.now);
-            collected.condemned.commits += 1;
-        }
-    }
-    collected.kept = kept;
-    collect_contents(state, wish.now, ripe, &mut collected);
-    collected
+    Ok(collected)
 }
 
-fn unneeded(state: &State, retired: &[CommitId]) -> (Vec<CommitId>, Vec<Kept>) {
-    plan(state, Wish { unroot: retired, sessions: &[], even_sighted: true, even_pinned: false })
-}
-
-fn collect_contents(state: &mut State, now: Timestamp, ripe: Timestamp, collected: &mut Collected) {
+/// Condemns contents that no commit needs, and returns those that were condemned long enough ago.
+fn collect_contents(state: &mut State, wish: &Collect, collected: &mut Collected) -> Vec<ArtifactId> {
     let orphans = orphans(state);
-    let condemned: BTreeMap<ArtifactId, Timestamp> =
-        state.orphans.iter().map(|(id, at)| (*id, *at)).collect();
-    for id in condemned.keys().filter(|id| !orphans.contains_key(id)) {
-        state.orphans.remove(id);
-        collected.revived += 1;
-    }
-    let mut going = BTreeSet::new();
-    for (id, bytes) in orphans {
-        collected.which.add("content", id.as_bytes());
-        match condemned.get(&id) {
-            Some(at) if *at <= ripe => {
-                going.insert(id);
-            }
-            Some(_) => collected.waiting.add(0, 1, bytes),
-            None => {
-                state.orphans.put(id, now);
-                collected.condemned.add(0, 1, bytes);
-            }
-        }
-    }
-    let swept = give_up(state, going, &BTreeSet::new(), Lines::Keep);
-    collected.deleted.add(0, swept.contents, swept.bytes);
-    collected.copied_out += swept.copied_out;
+    let condemned = state.orphans.iter().map(|(id, at)| (*id, *at)).collect();
+    let fates = fates(&orphans.keys().copied().collect(), &condemned, wish);
+    fates.revived.iter().for_each(|id| state.orphans.remove(id));
+    fates.condemned.iter().for_each(|id| state.orphans.put(*id, wish.now));
+    orphans.keys().for_each(|id| collected.which.add("content", id.as_bytes()));
+    collected.contents(&fates, &orphans);
+    fates.ripe
 }
 
 fn orphans(state: &State) -> BTreeMap<ArtifactId, u64> {

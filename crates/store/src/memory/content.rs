@@ -10,16 +10,12 @@ use stemmata_model::{ArtifactId, artifact_id, to_u64};
 use super::table::Table;
 use crate::error::StoreError;
 use crate::rules::bounds::check_range;
-use crate::seam::{BatchOutcome, PART_BYTES_MAX, PARTS_MAX, PartOf, Sink};
+use crate::rules::pieces::{self, Composition, Held};
+use crate::seam::{BatchOutcome, PART_BYTES_MAX, PartOf, Sink};
 use crate::write::ContentPart;
 
 /// A range of a literal content.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Piece {
-    pub(super) of: ArtifactId,
-    pub(super) offset: u64,
-    pub(super) length: u64,
-}
+pub(super) type Piece = pieces::Piece<ArtifactId>;
 
 #[derive(Debug, Clone)]
 pub(super) enum Content {
@@ -97,45 +93,24 @@ pub(super) fn read(
     if let Some(range) = &range {
         check_range(range.start, range.end.saturating_sub(range.start), whole)?;
     }
-    let Some(range) = range else {
-        let mut hasher = blake3::Hasher::new();
-        read_pieces(contents, id, content, None, &mut |bytes| {
-            hasher.update(bytes);
-            sink(bytes)
-        })?;
-        return if hasher.finalize().as_bytes() == id.as_bytes() {
-            Ok(())
-        } else {
-            Err(StoreError::Corrupt {
-                artifact: id,
-                reason: "its parts together have another hash".to_owned(),
-            })
-        };
-    };
-    read_pieces(contents, id, content, Some(range), sink)
+    match range {
+        Some(range) => read_pieces(contents, id, range, sink),
+        None => pieces::read_whole((id, whole), sink, |sink| read_pieces(contents, id, 0..whole, sink)),
+    }
 }
 
 fn read_pieces(
     contents: &Contents,
     id: ArtifactId,
-    content: &Content,
-    range: Option<Range<u64>>,
+    range: Range<u64>,
     sink: &mut Sink<'_>,
 ) -> Result<(), StoreError> {
-    let range = range.unwrap_or(0..content.length());
-    let pieces = match content {
-        Content::Forgotten { .. } => return Err(StoreError::ContentForgotten(id)),
-        Content::Literal { bytes } => &[Piece { of: id, offset: 0, length: to_u64(bytes.len()) }][..],
-        Content::Composed { pieces, .. } => pieces,
+    let whole: Vec<Piece> = match held(contents, id).ok_or(StoreError::ContentMissing(id))? {
+        Held::Forgotten => return Err(StoreError::ContentForgotten(id)),
+        Held::Literal(of, length) => vec![Piece { of, offset: 0, length }],
+        Held::Composed(pieces, _) => pieces,
     };
-    let mut start = 0;
-    for piece in pieces {
-        let from = range.start.clamp(start, start + piece.length) - start;
-        let to = range.end.clamp(start, start + piece.length) - start;
-        start += piece.length;
-        if from >= to {
-            continue;
-        }
+    for piece in pieces::cut(&whole, range.start, range.end.max(range.start)) {
         let Some(Content::Literal { bytes }) = contents.get(&piece.of) else {
             return Err(StoreError::ContentMissing(piece.of));
         };
@@ -145,12 +120,20 @@ fn read_pieces(
                 reason: format!("its part {} has another hash", piece.of),
             });
         }
-        let bounds = index(piece.offset + from)..index(piece.offset + to);
-        let slice = bytes.get(bounds).unwrap_or_default();
+        let slice = bytes.get(index(piece.offset)..index(piece.offset + piece.length)).unwrap_or_default();
         debug_assert!(slice.len() <= PART_BYTES_MAX);
         sink(slice).map_err(StoreError::Sink)?;
     }
     Ok(())
+}
+
+/// Returns what there is of a content.
+fn held(contents: &Contents, id: ArtifactId) -> Option<Held<ArtifactId>> {
+    Some(match contents.get(&id)? {
+        Content::Literal { bytes } => Held::Literal(id, to_u64(bytes.len())),
+        Content::Composed { pieces, length } => Held::Composed(pieces.clone(), *length),
+        Content::Forgotten { .. } => Held::Forgotten,
+    })
 }
 
 fn compose(
@@ -158,31 +141,18 @@ fn compose(
     parts: Vec<ContentPart>,
     outcome: &mut BatchOutcome,
 ) -> Result<Content, StoreError> {
-    let mut pieces: Vec<Piece> = Vec::new();
-    let mut length = 0_u64;
+    let mut composition = Composition::default();
     for part in parts {
-        let (of, offset, part_length) = match part {
+        let (of, range) = match part {
             ContentPart::Bytes(bytes) => {
-                let part_length = to_u64(bytes.len());
-                (store_literal(contents, bytes, outcome), 0, part_length)
+                let range = 0..to_u64(bytes.len());
+                (store_literal(contents, bytes, outcome), range)
             }
-            ContentPart::Slice { of, offset, length } => (of, offset, length),
+            ContentPart::Slice { of, offset, length } => (of, offset..offset.saturating_add(length)),
         };
-        length = length.checked_add(part_length).ok_or(StoreError::Bound {
-            what: "bytes of a content",
-            value: u64::MAX,
-            bound: u64::MAX - 1,
-        })?;
-        flatten(contents, of, offset..offset.saturating_add(part_length), &mut pieces)?;
-        if pieces.len() > PARTS_MAX {
-            return Err(StoreError::Bound {
-                what: "parts of a content",
-                value: u64::try_from(pieces.len()).unwrap_or(u64::MAX),
-                bound: u64::try_from(PARTS_MAX).unwrap_or(u64::MAX),
-            });
-        }
+        composition.add(of, range, held(contents, of))?;
     }
-    Ok(Content::Composed { pieces, length })
+    Ok(Content::Composed { pieces: composition.pieces, length: composition.length })
 }
 
 fn store_literal(contents: &mut Contents, bytes: Vec<u8>, outcome: &mut BatchOutcome) -> ArtifactId {
@@ -198,47 +168,6 @@ fn store_literal(contents: &mut Contents, bytes: Vec<u8>, outcome: &mut BatchOut
     id
 }
 
-/// Adds the literal ranges that a range of a content stands for.
-fn flatten(
-    contents: &Contents,
-    of: ArtifactId,
-    range: Range<u64>,
-    pieces: &mut Vec<Piece>,
-) -> Result<(), StoreError> {
-    let content = contents.get(&of).ok_or(StoreError::ContentMissing(of))?;
-    if matches!(content, Content::Forgotten { .. }) {
-        return Err(StoreError::ContentForgotten(of));
-    }
-    check_range(range.start, range.end - range.start, content.length())?;
-    let Content::Composed { pieces: inner, .. } = content else {
-        push(pieces, of, range.start, range.end - range.start);
-        return Ok(());
-    };
-    let mut start = 0;
-    for piece in inner {
-        let from = range.start.clamp(start, start + piece.length) - start;
-        let to = range.end.clamp(start, start + piece.length) - start;
-        start += piece.length;
-        push(pieces, piece.of, piece.offset + from, to.saturating_sub(from));
-    }
-    Ok(())
-}
-
-/// Adds a range, to the one before where it goes on from there.
-pub(super) fn push(pieces: &mut Vec<Piece>, of: ArtifactId, offset: u64, length: u64) {
-    if length == 0 {
-        return;
-    }
-    if let Some(last) = pieces.last_mut()
-        && last.of == of
-        && last.offset + last.length == offset
-    {
-        last.length += length;
-        return;
-    }
-    pieces.push(Piece { of, offset, length });
-}
-
-fn index(offset: u64) -> usize {
+pub(super) fn index(offset: u64) -> usize {
     usize::try_from(offset).unwrap_or(usize::MAX)
 }

@@ -9,13 +9,14 @@ use stemmata_model::{
 };
 
 use super::content::{self, Content, literals_of};
-use super::sweep::{Lines, give_up};
 use super::{MemoryStore, State};
 use crate::error::StoreError;
 use crate::ledger::{
     Append, Appended, Coverage, EventKey, EventLog, EventPage, EventQuery, Keyed, Ledger, LedgerChange,
     Places, Receipt, SavedState,
 };
+use crate::rules::latest::covers_more;
+use crate::rules::sweep::{Lines, give_up};
 use crate::seam::{BatchOutcome, Commits};
 use crate::write::{ContentPart, Write};
 
@@ -41,7 +42,7 @@ pub(super) fn cover(state: &mut State, coverage: Coverage) -> Result<(), StoreEr
         return Err(StoreError::LedgerMissing(coverage.ledger));
     }
     let key = (coverage.commit, coverage.ledger);
-    if state.coverage.get(&key).is_none_or(|through| *through < coverage.through) {
+    if covers_more(state.coverage.get(&key).copied(), coverage.through) {
         state.coverage.put(key, coverage.through);
     }
     Ok(())
@@ -146,25 +147,25 @@ impl EventLog for MemoryStore {
     }
 
     fn forget_events(&self, session: &SessionId) -> Result<u64, StoreError> {
-        self.maintain("forgetting events", |state| {
+        self.attempt("forgetting events", false, |state| {
             let (count, lines) = forget(state, &|_, event| event.session == *session);
-            give_up(state, lines, &BTreeSet::new(), Lines::Keep);
+            give_up(state, (lines, &BTreeSet::new()), Lines::Keep)?;
             if count > 0 {
                 state.index_due_from(None);
             }
-            count
+            Ok(count)
         })
     }
 
     fn forget_places(&self, ledger: &LedgerId, places: &Places) -> Result<u64, StoreError> {
-        self.maintain("forgetting events", |state| {
+        self.attempt("forgetting events", false, |state| {
             let (count, lines) = forget(state, &|of, event| of == ledger && places.hold(event.seq));
-            give_up(state, lines, &BTreeSet::new(), Lines::Keep);
+            give_up(state, (lines, &BTreeSet::new()), Lines::Keep)?;
             state.logs.drop_folded(ledger);
             if count > 0 {
                 state.index_due_from(None);
             }
-            count
+            Ok(count)
         })
     }
 

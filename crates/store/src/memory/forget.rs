@@ -9,19 +9,14 @@ use stemmata_model::{
     to_u64,
 };
 
-use super::sweep::{Lines, give_up};
-use super::{Note, State, events};
-use crate::maintain::forget::{Forget, Forgotten, Keep, Kept, MEMORY_STATES, Tombstone, api_sessions};
-use crate::write::{Annotation, Session, SessionKey, SessionOrigin};
-
-/// What is no root any more, and what does not count as a reason to keep it.
-#[derive(Clone, Copy)]
-pub(super) struct Wish<'a> {
-    pub(super) unroot: &'a [CommitId],
-    pub(super) sessions: &'a [SessionKey],
-    pub(super) even_sighted: bool,
-    pub(super) even_pinned: bool,
-}
+use super::{State, events};
+use crate::error::StoreError;
+use crate::maintain::forget::{Forget, Forgotten, MEMORY_STATES, Tombstone, api_sessions};
+use crate::rules::annotation::says_content;
+use crate::rules::removal::{self, Holders, Named, Plan, SeenBy, Unrooting};
+use crate::rules::sweep::{Contents as _, Lines, give_up};
+use crate::rules::tips::{Standing, Step, move_tip};
+use crate::write::{Session, SessionKey, SessionOrigin};
 
 /// The ids of sessions that go, and those that their keys tell.
 fn sessions_of(state: &State, wish: &Forget) -> BTreeSet<SessionId> {
@@ -36,16 +31,8 @@ fn is_named(wish: &Forget, of: &LedgerId, event: &Event) -> bool {
     wish.ledgers.contains(of) || wish.events.iter().any(by_place)
 }
 
-pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
-    let (gone, kept) = plan(
-        state,
-        Wish {
-            unroot: &wish.unroot,
-            sessions: &wish.sessions,
-            even_sighted: wish.even_sighted,
-            even_pinned: wish.even_pinned,
-        },
-    );
+pub(super) fn forget(state: &mut State, wish: &Forget) -> Result<Forgotten, StoreError> {
+    let Plan { gone, kept } = plan(state, Unrooting::forgetting(wish))?;
     let mut candidates = contents_of(state, &gone);
     let sessions = sessions_of(state, wish);
     let (mut events, lines) =
@@ -53,25 +40,21 @@ pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
     wish.ledgers.iter().for_each(|ledger| state.logs.drop_folded(ledger));
     candidates.extend(lines);
     let first_gone = state.first_stored(&gone);
-    remove(state, &gone);
+    remove(state, &gone)?;
     let sealed = seal(state, wish);
     for id in &wish.cut {
         if state.commits.get(id).is_some_and(|commit| commit.closure == Closure::Forgotten) {
             silence(state, *id);
         }
     }
-    let (asked, cut_too) = cut(state, &wish.cut);
+    let (asked, cut_too) = cut(state, &wish.cut)?;
     let holes: Vec<CommitId> = asked.iter().chain(&cut_too).copied().collect();
     let emptied = contents_of(state, &holes);
     for id in &holes {
         hole(state, *id);
     }
-    let lines = match &wish.lines {
-        Some(these) => Lines::ForgetThese(these),
-        None if wish.sessions.is_empty() => Lines::Forget,
-        None => Lines::ForgetCut,
-    };
-    let swept = give_up(state, candidates, &emptied, lines);
+    let these = wish.lines.clone().unwrap_or_default();
+    let swept = give_up(state, (candidates, &emptied), Lines::forgetting(wish, &these))?;
     events += swept.events;
     // A memory may hold words of what went, and so may one that is being made.
     state.logs.raise_epochs(&|_| true);
@@ -92,8 +75,8 @@ pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
             state.sessions.put(key.clone(), Session { title: None, ..session });
         }
     }
-    let reworded = super::apply::reword(state, &wish.reworded);
-    Forgotten {
+    let reworded = super::apply::reword_all(state, &wish.reworded);
+    Ok(Forgotten {
         removed: gone,
         cut: asked,
         cut_too,
@@ -106,7 +89,7 @@ pub(super) fn forget(state: &mut State, wish: &Forget) -> Forgotten {
         bytes: swept.bytes,
         copied_out: swept.copied_out,
         unfinished: None,
-    }
+    })
 }
 
 /// Removes what is kept of sessions, and says how many there were.
@@ -170,53 +153,51 @@ pub(super) fn tombstones_in(state: &State, prefix: CommitPrefix, limit: usize) -
 }
 
 /// Finds out what can go, children before parents, and what stays.
-pub(super) fn plan(state: &State, wish: Wish<'_>) -> (Vec<CommitId>, Vec<Kept>) {
-    let mut rows: Vec<&Commit> = wish.unroot.iter().filter_map(|id| state.commits.get(id)).collect();
+pub(super) fn plan(state: &State, unrooting: Unrooting<'_>) -> Result<Plan<CommitId>, StoreError> {
+    let mut rows: Vec<&Commit> = unrooting.commits.iter().filter_map(|id| state.commits.get(id)).collect();
     rows.sort_by_key(|commit| (std::cmp::Reverse(commit.depth), commit.id));
     rows.dedup_by_key(|commit| commit.id);
-    let mut gone = Vec::new();
-    let mut going = HashSet::new();
-    let mut kept = Vec::new();
-    for commit in rows {
-        if let Some(because) = reason(state, wish, commit.id, &going) {
-            kept.push(Kept { commit: commit.id, because });
-        } else {
-            going.insert(commit.id);
-            gone.push(commit.id);
-        }
-    }
-    (gone, kept)
+    removal::plan(state, unrooting, rows.iter().map(|commit| commit.id).collect())
 }
 
-fn reason(state: &State, wish: Wish<'_>, id: CommitId, going: &HashSet<CommitId>) -> Option<Keep> {
-    if !wish.even_pinned
-        && let Some(own) = state.annotations.get(&id)
-    {
-        if own.pinned {
-            return Some(Keep::Pin);
-        }
-        if !own.tags.is_empty() {
-            return Some(Keep::Tag);
-        }
-    }
-    let others: Vec<&Sighting> =
-        state.sightings_of(id).filter(|sighting| !wish.sessions.contains(&key_of(sighting))).collect();
-    let refers = |sighting: &&Sighting| sighting.ticket.is_some() || sighting.thread.is_some();
-    if !wish.even_pinned && others.iter().any(refers) {
-        return Some(Keep::Ticket);
-    }
-    if !wish.even_sighted && (!others.is_empty() || ends_another(state, wish, id)) {
-        return Some(Keep::Session);
-    }
-    let mut children = state.children.range((id, 0)..=(id, u64::MAX));
-    children.any(|(_, child)| !going.contains(child)).then_some(Keep::Child)
-}
+impl Holders for State {
+    type Commit = CommitId;
 
-fn ends_another(state: &State, wish: Wish<'_>, id: CommitId) -> bool {
-    state.sessions.iter().any(|(key, session)| {
-        !wish.sessions.contains(key)
-            && (session.tip == Some(id) || session.origin == SessionOrigin::Placed(id))
-    })
+    fn id(&self, commit: CommitId) -> CommitId {
+        commit
+    }
+
+    fn is_marked(&self, commit: CommitId) -> Result<[bool; 2], StoreError> {
+        let own = self.annotations_of(commit);
+        Ok([own.pinned, !own.tags.is_empty()])
+    }
+
+    fn each_sighting(&self, commit: CommitId, act: &mut dyn FnMut(SeenBy<'_>)) -> Result<(), StoreError> {
+        for sighting in self.sightings_of(commit) {
+            let SessionKey { machine, path } = key_of(sighting);
+            let refers = sighting.ticket.is_some() || sighting.thread.is_some();
+            act(SeenBy { machine: machine.as_str(), path: &path, refers });
+        }
+        Ok(())
+    }
+
+    fn each_session(
+        &self,
+        act: &mut dyn FnMut((&str, &str), [Option<CommitId>; 2]),
+    ) -> Result<(), StoreError> {
+        for (key, session) in self.sessions.iter() {
+            let placed_from = match session.origin {
+                SessionOrigin::Placed(from) => Some(from),
+                SessionOrigin::Imported | SessionOrigin::Api => None,
+            };
+            act((key.machine.as_str(), &key.path), [session.tip, placed_from]);
+        }
+        Ok(())
+    }
+
+    fn children(&self, commit: CommitId) -> Result<Vec<CommitId>, StoreError> {
+        Ok(self.children_of(commit).map(|child| child.id).collect())
+    }
 }
 
 pub(super) fn key_of(sighting: &Sighting) -> SessionKey {
@@ -228,14 +209,25 @@ pub(super) fn key_of(sighting: &Sighting) -> SessionKey {
 }
 
 pub(super) fn contents_of(state: &State, commits: &[CommitId]) -> BTreeSet<ArtifactId> {
-    let found = commits.iter().filter_map(|id| state.commits.get(id));
-    found.flat_map(|commit| std::iter::once(commit.core.artifact).chain(commit.core.native)).collect()
+    let found: Vec<Named<CommitId, ArtifactId>> =
+        commits.iter().filter_map(|id| state.commits.get(id)).map(named).collect();
+    removal::contents_of(&found)
+}
+
+/// Returns a commit as far as it names contents.
+pub(super) fn named(commit: &Commit) -> Named<CommitId, ArtifactId> {
+    Named {
+        commit: commit.id,
+        is_hole: commit.closure == Closure::Forgotten,
+        artifact: commit.core.artifact,
+        native: commit.core.native,
+    }
 }
 
 /// Removes commits and everything that is about them.
-pub(super) fn remove(state: &mut State, gone: &[CommitId]) {
+pub(super) fn remove(state: &mut State, gone: &[CommitId]) -> Result<(), StoreError> {
     let going: HashSet<CommitId> = gone.iter().copied().collect();
-    move_tips(state, &going);
+    move_tips(state, &going)?;
     for id in gone {
         let Some(commit) = state.commits.get(id).cloned() else { continue };
         state.commits.remove(id);
@@ -243,7 +235,7 @@ pub(super) fn remove(state: &mut State, gone: &[CommitId]) {
             state.stored.remove(&at);
         }
         state.sightings.remove(id);
-        state.annotations.remove(id);
+        state.standing.remove(id);
         state.audit.remove(id);
         state.condemned.remove(id);
         if let Some(parent) = commit.core.parent {
@@ -255,7 +247,6 @@ pub(super) fn remove(state: &mut State, gone: &[CommitId]) {
             }
         }
     }
-    drop_notes(state, &|of| going.contains(&of));
     let about = |from: &CommitId, to: &CommitId| going.contains(from) || going.contains(to);
     let links: Vec<_> = state
         .links
@@ -278,6 +269,7 @@ pub(super) fn remove(state: &mut State, gone: &[CommitId]) {
     }
     unanchor(state, &|id| going.contains(&id));
     events::uncover(state, &|id| going.contains(&id));
+    Ok(())
 }
 
 fn unanchor(state: &mut State, is_gone: &dyn Fn(CommitId) -> bool) {
@@ -289,7 +281,7 @@ fn unanchor(state: &mut State, is_gone: &dyn Fn(CommitId) -> bool) {
 }
 
 /// Has sessions that ended at a commit that goes end at its nearest ancestor that stays.
-fn move_tips(state: &mut State, going: &HashSet<CommitId>) {
+fn move_tips(state: &mut State, going: &HashSet<CommitId>) -> Result<(), StoreError> {
     let sessions: Vec<_> = state.sessions.iter().map(|(_, session)| session.clone()).collect();
     for mut session in sessions {
         let before = session.clone();
@@ -298,27 +290,29 @@ fn move_tips(state: &mut State, going: &HashSet<CommitId>) {
         {
             session.origin = SessionOrigin::Imported;
         }
-        if session.tip.is_some_and(|tip| going.contains(&tip)) {
-            let mut next = session.tip;
-            while let Some(id) = next.filter(|id| going.contains(id)) {
-                next = state.commits.get(&id).and_then(|commit| commit.core.parent);
-            }
-            session.tip = next;
-            (session.commits, session.messages, session.bytes) = (0, 0, 0);
-            if next.is_none() {
-                session.title = None;
-            }
-            while let Some(commit) = next.and_then(|id| state.commits.get(&id)) {
-                session.commits += 1;
-                session.messages += commit.counts.messages;
-                session.bytes += commit.native_bytes;
-                next = commit.core.parent;
-            }
+        if let Some(tip) = session.tip.filter(|tip| going.contains(tip)) {
+            let standing = move_tip(tip, |id| {
+                Ok(state.commits.get(&id).map(|commit| Step {
+                    id,
+                    parent: commit.core.parent,
+                    stays: !going.contains(&id),
+                    depth: commit.depth,
+                    cumulative_bytes: commit.cumulative_bytes,
+                    messages: commit.counts.messages,
+                }))
+            })?;
+            let number = |of: fn(Standing) -> u64| standing.map_or(0, of);
+            session.tip = standing.map(|standing| standing.tip);
+            session.title = session.title.filter(|_| standing.is_some());
+            session.commits = number(|standing| standing.commits);
+            session.messages = number(|standing| standing.messages);
+            session.bytes = number(|standing| standing.bytes);
         }
         if session != before {
             state.sessions.put(session.key.clone(), session);
         }
     }
+    Ok(())
 }
 
 /// Leaves tombstones of commits that were to be cut and are holes already, and returns those that had none.
@@ -337,32 +331,13 @@ fn seal(state: &mut State, wish: &Forget) -> Vec<CommitId> {
 }
 
 /// Returns what becomes a hole: what was asked for, and everything else that names a content of it.
-fn cut(state: &State, wanted: &[CommitId]) -> (Vec<CommitId>, Vec<CommitId>) {
-    let stands =
-        |id: &CommitId| state.commits.get(id).is_some_and(|commit| commit.closure != Closure::Forgotten);
-    let mut asked: Vec<CommitId> = wanted.iter().copied().filter(stands).collect();
-    asked.sort();
-    asked.dedup();
-    let mut holes: BTreeSet<CommitId> = asked.iter().copied().collect();
-    loop {
-        let named = contents_of(state, &holes.iter().copied().collect::<Vec<_>>());
-        let is_cut = |commit: &Commit| {
-            std::iter::once(commit.core.artifact).chain(commit.core.native).any(|id| named.contains(&id))
-        };
-        let more: Vec<CommitId> = state
-            .commits
-            .iter()
-            .filter(|(id, commit)| {
-                is_cut(commit) && commit.closure != Closure::Forgotten && !holes.contains(id)
-            })
-            .map(|(id, _)| *id)
-            .collect();
-        if more.is_empty() {
-            let too = holes.iter().copied().filter(|id| asked.binary_search(id).is_err()).collect();
-            return (asked, too);
-        }
-        holes.extend(more);
-    }
+fn cut(state: &State, wanted: &[CommitId]) -> Result<(Vec<CommitId>, Vec<CommitId>), StoreError> {
+    let ids: BTreeSet<CommitId> = wanted.iter().copied().collect();
+    let asked = ids.iter().filter_map(|id| state.commits.get(id)).map(named);
+    let asked: Vec<Named<CommitId, ArtifactId>> = asked.filter(|commit| !commit.is_hole).collect();
+    let more = removal::cut_too(&asked, &|act| state.each_commit(act))?;
+    let ids = |named: &[Named<CommitId, ArtifactId>]| named.iter().map(|own| own.commit).collect();
+    Ok((ids(&asked), ids(&more)))
 }
 
 fn hole(state: &mut State, id: CommitId) {
@@ -375,22 +350,10 @@ fn hole(state: &mut State, id: CommitId) {
 
 /// Removes the summary and the notes of a hole: they say what the commit held.
 fn silence(state: &mut State, id: CommitId) {
-    if let Some(mut own) = state.annotations.get(&id).cloned() {
-        own.summary = None;
-        state.annotations.put(id, own);
-    }
-    if let Some(mut audit) = state.audit.get(&id).cloned() {
-        audit.retain(|record| !matches!(record.change, Annotation::Summary { .. } | Annotation::AddNote(_)));
-        state.audit.put(id, audit);
-    }
-    drop_notes(state, &|of| of == id);
-}
-
-/// Removes all notes of some commits.
-pub(super) fn drop_notes(state: &mut State, of: &dyn Fn(CommitId) -> bool) {
-    let notes = state.notes.iter().map(|(note, _)| note).filter(|note| of(note.commit));
-    let notes: Vec<Note> = notes.cloned().collect();
-    for note in &notes {
-        state.notes.remove(note);
+    for table in [&mut state.standing, &mut state.audit] {
+        if let Some(mut own) = table.get(&id).cloned() {
+            own.retain(|record| !says_content(&record.change));
+            table.put(id, own);
+        }
     }
 }

@@ -8,13 +8,14 @@ use super::table::Table;
 use crate::error::StoreError;
 use crate::ledger::{
     Append, Appended, CURSOR_STATES, DerivedEvents, EventKey, EventPage, EventQuery, Filling, Keyed, Ledger,
-    LedgerChange, OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Order, Receipt, SavedState,
+    LedgerChange, Order, Receipt, SavedState,
 };
 use crate::rules::checks::{
     check_append, check_change, check_epoch, check_key, check_keys, check_marks, check_query, check_reach,
     check_state,
 };
-use crate::rules::events::{bytes_of, chained, event, gone, is_output, is_there, next_time, numbered};
+use crate::rules::events::{bytes_of, event, gone, is_output, is_there, next_time, numbered};
+use crate::rules::output::{exceeds, receipt_after};
 
 /// Ledgers with their events, states and receipts.
 #[derive(Debug)]
@@ -294,7 +295,7 @@ impl Logs {
         let (mut events, mut bytes) = self.output.get(ledger).copied().unwrap_or_default();
         let mut going = Vec::new();
         for event in self.of(ledger).filter(|event| is_output(event) && is_there(&event.payload)) {
-            if events <= OUTPUT_EVENTS_MAX && bytes <= OUTPUT_BYTES_MAX {
+            if !exceeds(events, bytes) {
                 break;
             }
             events -= 1;
@@ -312,13 +313,7 @@ impl Logs {
         if is_output(&event) {
             self.count_output(ledger, |(events, bytes)| (events - 1, bytes - gone.bytes));
         }
-        let before = self.receipt(ledger, &event.topic);
-        let receipt = Receipt {
-            events: before.map_or(0, |receipt| receipt.events) + 1,
-            bytes: before.map_or(0, |receipt| receipt.bytes) + gone.bytes,
-            chain: chained(before.map_or([0; 32], |receipt| receipt.chain), gone.hash, gone.bytes),
-            through: before.map_or(event.seq, |receipt| receipt.through.max(event.seq)),
-        };
+        let receipt = receipt_after(self.receipt(ledger, &event.topic).as_ref(), event.seq, gone);
         self.receipts.put((ledger.clone(), event.topic.clone()), receipt);
         event.payload = Payload::Gone(gone);
         self.events.put((ledger.clone(), event.seq.get()), event);

@@ -26,7 +26,7 @@ use stemmata_model::{
 };
 
 use self::content::{Content, Contents};
-use self::state::{Note, SightingKey, Sightings};
+use self::state::{SightingKey, Sightings};
 use crate::error::StoreError;
 use crate::filters::{SessionFilter, TipFilter};
 use crate::ledger::Coverage;
@@ -60,9 +60,8 @@ struct State {
     sessions: Table<SessionKey, Session>,
     cursors: Table<SessionKey, Vec<u8>>,
     placements: Table<(MachineId, String), Placement>,
-    annotations: Table<CommitId, Annotations>,
-    /// With the order of storing, which tells notes of one moment apart.
-    notes: Table<Note, u64>,
+    /// What stands of a commit, in the order of storing.
+    standing: Table<CommitId, Vec<AuditRecord>>,
     audit: Table<CommitId, Vec<AuditRecord>>,
     links: Table<Link, ()>,
     anchors: Table<(u64, CommitId), ()>,
@@ -112,8 +111,7 @@ impl MemoryStore {
                 sessions: Table::new(),
                 cursors: Table::new(),
                 placements: Table::new(),
-                annotations: Table::new(),
-                notes: Table::new(),
+                standing: Table::new(),
                 audit: Table::new(),
                 links: Table::new(),
                 anchors: Table::new(),
@@ -271,19 +269,13 @@ impl Commits for MemoryStore {
     }
 
     fn annotations(&self, commit: CommitId) -> Result<Annotations, StoreError> {
-        let state = self.lock();
-        let mut found = state.annotations.get(&commit).cloned().unwrap_or_default();
-        let mut notes: Vec<(&Note, &u64)> =
-            state.notes.iter().filter(|(note, _)| note.commit == commit).collect();
-        notes.sort_by_key(|(note, order)| (note.at, **order));
-        found.notes = notes.into_iter().map(|(note, _)| note.text.clone()).collect();
-        Ok(found)
+        Ok(self.lock().annotations_of(commit))
     }
 
     fn tagged(&self, tag: &str, limit: usize) -> Result<Vec<CommitId>, StoreError> {
         let state = self.lock();
-        let carriers = state.annotations.iter().filter(|(_, own)| own.tags.iter().any(|name| name == tag));
-        Ok(carriers.map(|(id, _)| *id).take(limit).collect())
+        let carriers = state.tags().filter(|(_, name)| name == tag);
+        Ok(carriers.map(|(id, _)| id).take(limit).collect())
     }
 
     fn audit(&self, commit: CommitId, limit: usize) -> Result<Vec<AuditRecord>, StoreError> {

@@ -63,10 +63,8 @@ impl Names for MemoryStore {
     fn tags(&self, beginning: &str, limit: usize) -> Result<Vec<(String, CommitId)>, StoreError> {
         let state = self.lock();
         let mut found: BTreeMap<String, CommitId> = BTreeMap::new();
-        for (commit, own) in state.annotations.iter() {
-            for tag in own.tags.iter().filter(|tag| tag.starts_with(beginning)) {
-                found.entry(tag.clone()).or_insert(*commit);
-            }
+        for (commit, tag) in state.tags().filter(|(_, tag)| tag.starts_with(beginning)) {
+            found.entry(tag).or_insert(commit);
         }
         Ok(found.into_iter().take(limit).collect())
     }

@@ -3,30 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use stemmata_model::{
-    Closure, Commit, CommitId, CommitType, MachineId, Principal, SessionId, Sighting, Template, ThreadId,
-    TicketId, Timestamp,
+    Commit, CommitId, CommitType, MachineId, Principal, SessionId, Sighting, Template, ThreadId, TicketId,
 };
 
 use super::{MemoryStore, State};
 use crate::error::StoreError;
 use crate::filters::TipFilter;
+use crate::rules::annotation::shown;
+use crate::rules::closure::is_live;
 use crate::rules::project;
 use crate::seam::ResolveScope;
-use crate::write::SIDECAR_FORMAT;
-
-/// Returns whether a commit is neither covered nor forgotten.
-const fn is_live(commit: &Commit) -> bool {
-    matches!(commit.closure, Closure::Closed | Closure::Provisional)
-}
-
-/// A note that was made of a commit.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Note {
-    pub(super) commit: CommitId,
-    pub(super) at: Timestamp,
-    pub(super) by: Principal,
-    pub(super) text: String,
-}
+use crate::write::{Annotations, AuditRecord, SIDECAR_FORMAT};
 
 /// What makes two sightings of a commit the same one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,8 +61,7 @@ impl State {
         self.sessions.commit();
         self.cursors.commit();
         self.placements.commit();
-        self.annotations.commit();
-        self.notes.commit();
+        self.standing.commit();
         self.audit.commit();
         self.links.commit();
         self.anchors.commit();
@@ -98,8 +84,7 @@ impl State {
         self.sessions.roll_back();
         self.cursors.roll_back();
         self.placements.roll_back();
-        self.annotations.roll_back();
-        self.notes.roll_back();
+        self.standing.roll_back();
         self.audit.roll_back();
         self.links.roll_back();
         self.anchors.roll_back();
@@ -112,9 +97,20 @@ impl State {
     }
 
     pub(super) fn holds_anchors(&self, id: CommitId) -> bool {
-        self.commits
-            .get(&id)
-            .is_some_and(|commit| matches!(commit.closure, Closure::Closed | Closure::Provisional))
+        self.commits.get(&id).is_some_and(|commit| is_live(commit.closure))
+    }
+
+    /// Returns the metadata of a commit.
+    pub(super) fn annotations_of(&self, commit: CommitId) -> Annotations {
+        let mut standing: Vec<&AuditRecord> = self.standing.get(&commit).into_iter().flatten().collect();
+        standing.sort_by_key(|record| record.at);
+        shown(standing)
+    }
+
+    /// Returns all tags with their commits, in the order of these.
+    pub(super) fn tags(&self) -> impl Iterator<Item = (CommitId, String)> {
+        let own = self.standing.iter().map(|(id, standing)| (*id, shown(standing).tags));
+        own.flat_map(|(id, tags)| tags.into_iter().map(move |tag| (id, tag)))
     }
 
     pub(super) fn sightings_of(&self, commit: CommitId) -> impl Iterator<Item = &Sighting> {
@@ -124,7 +120,7 @@ impl State {
     pub(super) fn is_tip(&self, commit: &Commit, filter: &TipFilter) -> bool {
         if *filter == TipFilter::default() {
             return self.children_of(commit.id).next().is_none()
-                && is_live(commit)
+                && is_live(commit.closure)
                 && commit.core.format.as_str() != SIDECAR_FORMAT;
         }
         let is_next = |child: &Commit| self.is_live_in(child, filter);
@@ -134,7 +130,7 @@ impl State {
             })
     }
 
-    fn children_of(&self, id: CommitId) -> impl Iterator<Item = &Commit> {
+    pub(super) fn children_of(&self, id: CommitId) -> impl Iterator<Item = &Commit> {
         self.children.range((id, 0)..=(id, u64::MAX)).filter_map(|(_, child)| self.commits.get(child))
     }
 
@@ -154,7 +150,7 @@ impl State {
                 && ticket.is_none_or(|name| sighting.ticket.as_ref().is_some_and(|own| own.as_str() == name))
                 && thread.is_none_or(|name| sighting.thread.as_ref().is_some_and(|own| own.as_str() == name))
         };
-        is_live(commit) && !self.restates(commit) && self.sightings_of(commit.id).any(wanted)
+        is_live(commit.closure) && !self.restates(commit) && self.sightings_of(commit.id).any(wanted)
     }
 
     pub(super) fn in_scope(&self, scope: &ResolveScope) -> BTreeSet<CommitId> {

@@ -1,153 +1,85 @@
-//! Giving up contents in memory: what other contents have of them is copied out first.
+//! The contents in memory, as giving them up needs them.
 //!
-//! Which commits and events go is decided before.
+//! What goes, and what is copied out of it, is decided in `crate::rules::sweep`.
 
 use std::collections::BTreeSet;
 
-use stemmata_model::{ArtifactId, Closure, artifact_id, to_u64};
+use stemmata_model::{ArtifactId, CommitId, artifact_id, to_u64};
 
-use super::content::{Content, Piece, literals_of, push};
-use super::{State, events};
+use super::content::{Content, Piece, index};
+use super::{State, events, forget};
+use crate::error::StoreError;
+use crate::rules::removal::Named;
+use crate::rules::sweep::{Contents, Lists};
 
-/// What was given up.
-#[derive(Default)]
-pub(super) struct Swept {
-    pub(super) contents: u64,
-    pub(super) bytes: u64,
-    pub(super) copied_out: u64,
-    /// Events that lost the line that they were.
-    pub(super) events: u64,
-}
+impl Contents for State {
+    type Key = ArtifactId;
+    type Commit = CommitId;
 
-/// What becomes of a content that no commit needs and that is an event's line.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lines<'a> {
-    /// It stays.
-    Keep,
-    /// It goes, and the event is forgotten.
-    Forget,
-    /// It goes where a commit was cut that has it, and stays otherwise.
-    ForgetCut,
-    /// It goes where it is one of these, and stays otherwise, without what else it was made of.
-    ForgetThese(&'a BTreeSet<ArtifactId>),
-}
+    fn pieces(&self, of: ArtifactId) -> Result<Vec<Piece>, StoreError> {
+        let Some(Content::Composed { pieces, .. }) = self.contents.get(&of) else { return Ok(Vec::new()) };
+        Ok(pieces.clone())
+    }
 
-/// Gives up contents and what they were made of, unless a commit names them. Those that only holes name keep their hash
-/// and length.
-pub(super) fn give_up(
-    state: &mut State,
-    candidates: BTreeSet<ArtifactId>,
-    emptied: &BTreeSet<ArtifactId>,
-    lines: Lines<'_>,
-) -> Swept {
-    let mut going = candidates;
-    going.extend(emptied);
-    going.extend(literals_of(&state.contents, &going));
-    match lines {
-        Lines::Forget => {}
-        // What a line is made of may hold more than the line: that goes, and the line is copied out of it.
-        Lines::ForgetThese(these) => {
-            for line in events::lines(state).difference(these) {
-                going.remove(line);
+    fn own_bytes(&self, of: ArtifactId) -> Result<Option<u64>, StoreError> {
+        let Some(Content::Literal { bytes }) = self.contents.get(&of) else { return Ok(None) };
+        Ok(Some(to_u64(bytes.len())))
+    }
+
+    fn is_line(&self, of: ArtifactId) -> Result<bool, StoreError> {
+        Ok(self.logs.all_events().any(|event| events::line_of(event) == Some(of)))
+    }
+
+    fn each_commit(&self, act: &mut dyn FnMut(Named<CommitId, ArtifactId>)) -> Result<(), StoreError> {
+        self.commits.iter().for_each(|(_, commit)| act(forget::named(commit)));
+        Ok(())
+    }
+
+    fn lists_on(&self, going: &BTreeSet<ArtifactId>) -> Result<Lists<ArtifactId>, StoreError> {
+        let lists = self.contents.iter().filter(|(id, _)| !going.contains(id)).filter_map(|(id, content)| {
+            let Content::Composed { pieces, .. } = content else { return None };
+            Some((*id, pieces.clone()))
+        });
+        Ok(lists.filter(|(_, pieces)| pieces.iter().any(|piece| going.contains(&piece.of))).collect())
+    }
+
+    fn copy_out(&mut self, _of: ArtifactId, range: Piece) -> Result<ArtifactId, StoreError> {
+        let Some(Content::Literal { bytes }) = self.contents.get(&range.of) else {
+            return Err(StoreError::ContentMissing(range.of));
+        };
+        let own = index(range.offset)..index(range.offset + range.length);
+        let bytes = bytes.get(own).unwrap_or_default().to_vec();
+        let id = artifact_id(&bytes);
+        self.contents.put(id, Content::Literal { bytes: bytes.into() });
+        Ok(id)
+    }
+
+    fn replace(&mut self, of: ArtifactId, pieces: Vec<Piece>) -> Result<(), StoreError> {
+        if let Some(Content::Composed { length, .. }) = self.contents.get(&of) {
+            let length = *length;
+            self.contents.put(of, Content::Composed { pieces, length });
+        }
+        Ok(())
+    }
+
+    fn forget_lines(&mut self, of: &BTreeSet<ArtifactId>) -> Result<(u64, BTreeSet<ArtifactId>), StoreError> {
+        Ok(events::forget(self, &|_, event| events::line_of(event).is_some_and(|line| of.contains(&line))))
+    }
+
+    fn remove(
+        &mut self,
+        all: &BTreeSet<ArtifactId>,
+        emptied: &BTreeSet<ArtifactId>,
+    ) -> Result<(), StoreError> {
+        for id in all {
+            let Some(length) = self.contents.get(id).map(Content::length) else { continue };
+            self.orphans.remove(id);
+            if emptied.contains(id) {
+                self.contents.put(*id, Content::Forgotten { length });
+            } else {
+                self.contents.remove(id);
             }
         }
-        Lines::Keep | Lines::ForgetCut => {
-            let mut cut = BTreeSet::new();
-            if lines == Lines::ForgetCut {
-                cut.extend(emptied);
-                cut.extend(literals_of(&state.contents, emptied.iter()));
-            }
-            for line in events::needed(state).difference(&cut) {
-                going.remove(line);
-            }
-        }
+        Ok(())
     }
-    let mut emptied = emptied.clone();
-    for (_, commit) in state.commits.iter() {
-        for content in std::iter::once(commit.core.artifact).chain(commit.core.native) {
-            if commit.closure != Closure::Forgotten {
-                going.remove(&content);
-            } else if going.contains(&content) {
-                emptied.insert(content);
-            }
-        }
-    }
-    let mut swept = Swept { copied_out: copy_out(state, &mut going), ..Swept::default() };
-    let mut said_again = BTreeSet::new();
-    if lines != Lines::Keep {
-        let (events, went) = forget_lines(state, &going);
-        swept.events = events;
-        said_again.extend(went.difference(&going));
-    }
-    for id in going {
-        let Some(content) = state.contents.get(&id).cloned() else { continue };
-        if let Content::Literal { bytes } = &content {
-            swept.contents += 1;
-            swept.bytes += to_u64(bytes.len());
-        }
-        state.orphans.remove(&id);
-        if emptied.contains(&id) {
-            state.contents.put(id, Content::Forgotten { length: content.length() });
-        } else {
-            state.contents.remove(&id);
-        }
-    }
-    if !said_again.is_empty() {
-        // Snapshots that were forgotten with their lines were lines, too.
-        let more = give_up(state, said_again, &BTreeSet::new(), Lines::Keep);
-        swept.contents += more.contents;
-        swept.bytes += more.bytes;
-        swept.copied_out += more.copied_out;
-    }
-    swept
-}
-
-/// Forgets the events that are lines which go.
-fn forget_lines(state: &mut State, going: &BTreeSet<ArtifactId>) -> (u64, BTreeSet<ArtifactId>) {
-    events::forget(state, &|_, event| events::line_of(event).is_some_and(|line| going.contains(&line)))
-}
-
-/// Copies ranges of contents that go into contents of their own, for composed contents that stay.
-fn copy_out(state: &mut State, going: &mut BTreeSet<ArtifactId>) -> u64 {
-    let lists: Vec<(ArtifactId, Vec<Piece>, u64)> = state
-        .contents
-        .iter()
-        .filter(|(id, _)| !going.contains(id))
-        .filter_map(|(id, content)| match content {
-            Content::Composed { pieces, length } => Some((*id, pieces.clone(), *length)),
-            Content::Literal { .. } | Content::Forgotten { .. } => None,
-        })
-        .collect();
-    for piece in lists.iter().flat_map(|(_, pieces, _)| pieces) {
-        let whole = state.contents.get(&piece.of).map(Content::length);
-        if piece.offset == 0 && whole == Some(piece.length) {
-            going.remove(&piece.of);
-        }
-    }
-    let mut copied: BTreeSet<(ArtifactId, u64, u64)> = BTreeSet::new();
-    for (id, pieces, length) in lists {
-        if !pieces.iter().any(|piece| going.contains(&piece.of)) {
-            continue;
-        }
-        let mut made = Vec::new();
-        for piece in pieces {
-            if !going.contains(&piece.of) {
-                push(&mut made, piece.of, piece.offset, piece.length);
-                continue;
-            }
-            let Some(Content::Literal { bytes }) = state.contents.get(&piece.of) else { continue };
-            let range = usize::try_from(piece.offset).unwrap_or(usize::MAX)
-                ..usize::try_from(piece.offset + piece.length).unwrap_or(usize::MAX);
-            let slice = bytes.get(range).unwrap_or_default().to_vec();
-            let copy = artifact_id(&slice);
-            copied.insert((piece.of, piece.offset, piece.length));
-            going.remove(&copy);
-            state.contents.put(copy, Content::Literal { bytes: slice.into() });
-            push(&mut made, copy, 0, piece.length);
-        }
-        if matches!(state.contents.get(&id), Some(Content::Composed { .. })) {
-            state.contents.put(id, Content::Composed { pieces: made, length });
-        }
-    }
-    to_u64(copied.len())
 }

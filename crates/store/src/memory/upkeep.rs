@@ -14,11 +14,11 @@ use crate::seam::{Damage, Upkeep, Verified};
 
 impl Upkeep for MemoryStore {
     fn forget(&self, wish: &Forget) -> Result<Forgotten, StoreError> {
-        self.attempt("forgetting", wish.dry_run, |state| wish.checked(forget::forget(state, wish)))
+        self.attempt("forgetting", wish.dry_run, |state| wish.checked(forget::forget(state, wish)?))
     }
 
     fn collect(&self, wish: &Collect) -> Result<Collected, StoreError> {
-        self.attempt("collecting", wish.dry_run, |state| wish.checked(collect::collect(state, wish)))
+        self.attempt("collecting", wish.dry_run, |state| wish.checked(collect::collect(state, wish)?))
     }
 
     fn condemned(&self) -> Result<Amount, StoreError> {

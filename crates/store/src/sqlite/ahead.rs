@@ -8,29 +8,17 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::coding::Coding;
-use super::failure::{During, unreadable};
+use super::failure::During;
 use super::ledger::forget::is_line;
-use super::pieces::{self, Piece};
-use super::state::STATE_FORGOTTEN;
 use crate::error::StoreError;
+use crate::rules::coding::Coding;
+use crate::rules::pieces::{self, Piece};
+use crate::rules::state;
 
 const READING: &str = "reading what is needed";
 
-/// A commit, as far as it names contents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Named {
-    row: i64,
-    pub(super) is_hole: bool,
-    artifact: i64,
-    native: Option<i64>,
-}
-
-impl Named {
-    pub(super) fn contents(self) -> impl Iterator<Item = i64> {
-        std::iter::once(self.artifact).chain(self.native)
-    }
-}
+/// A commit by its row, as far as it names contents.
+pub(super) type Named = crate::rules::removal::Named<i64, i64>;
 
 /// Where commits and lists are looked through.
 #[derive(Debug, Clone, Copy)]
@@ -50,10 +38,10 @@ impl Scan<'_> {
     ) -> Result<(), StoreError> {
         let Scan::Ahead(ahead, removed) = self else { return each_above(connection, 0, act) };
         let since = ahead.since(connection)?;
-        let filled: HashSet<i64> = since.iter().map(|named| named.row).collect();
-        let stays = |named: &&Named| !removed.contains(&named.row) && !filled.contains(&named.row);
+        let filled: HashSet<i64> = since.iter().map(|named| named.commit).collect();
+        let stays = |named: &&Named| !removed.contains(&named.commit) && !filled.contains(&named.commit);
         ahead.commits.iter().filter(stays).for_each(|named| act(*named));
-        since.iter().filter(|named| !removed.contains(&named.row)).for_each(|named| act(*named));
+        since.iter().filter(|named| !removed.contains(&named.commit)).for_each(|named| act(*named));
         Ok(())
     }
 
@@ -101,7 +89,7 @@ impl Ahead {
     pub(super) fn read(connection: &Connection) -> Result<Self, StoreError> {
         let mut ahead = Self::default();
         each_above(connection, 0, &mut |named| {
-            ahead.last_commit = ahead.last_commit.max(named.row);
+            ahead.last_commit = ahead.last_commit.max(named.commit);
             ahead.commits.push(named);
         })?;
         let mut needed: HashSet<i64> = HashSet::new();
@@ -136,10 +124,10 @@ impl Ahead {
             if is_left {
                 ahead.forgotten.push(number);
             }
-            for piece in list.map(|list| decode(&list, number)).transpose()?.unwrap_or_default() {
-                ahead.leaning.push((piece.row, number));
+            for piece in list.map(|list| pieces::list_of(&list, &number)).transpose()?.unwrap_or_default() {
+                ahead.leaning.push((piece.of, number));
                 if is_needed {
-                    parts.insert(piece.row);
+                    parts.insert(piece.of);
                 }
             }
             let is_kept = is_needed || is_left && named.contains(&number);
@@ -156,11 +144,12 @@ impl Ahead {
     /// Returns contents that no commit names and no content that is needed has ranges of, with the bytes of their own.
     pub(super) fn orphans(&self, connection: &Connection) -> Result<HashMap<i64, u64>, StoreError> {
         let mut orphans = self.orphans.clone();
-        let is_news = |named: &Named| !named.is_hole || named.row > self.last_commit;
-        for content in self.since(connection)?.into_iter().filter(is_news).flat_map(Named::contents) {
+        let is_news = |named: &Named| !named.is_hole || named.commit > self.last_commit;
+        for content in self.since(connection)?.into_iter().filter(is_news).flat_map(|named| named.contents())
+        {
             orphans.remove(&content);
             for piece in list_of(connection, content)? {
-                orphans.remove(&piece.row);
+                orphans.remove(&piece.of);
             }
         }
         keep_lines(connection, &mut orphans)?;
@@ -175,7 +164,7 @@ impl Ahead {
             .prepare_cached("SELECT row, state, artifact, native FROM commits WHERE row = ?1")
             .during(READING)?;
         for hole in self.commits.iter().filter(|named| named.is_hole) {
-            found.extend(statement.query_row([hole.row], take).optional().during(READING)?);
+            found.extend(statement.query_row([hole.commit], take).optional().during(READING)?);
         }
         Ok(found)
     }
@@ -187,7 +176,7 @@ fn keep_lines(connection: &Connection, orphans: &mut HashMap<i64, u64>) -> Resul
     for row in orphans.keys() {
         if is_line(connection, *row)? {
             kept.push(*row);
-            kept.extend(list_of(connection, *row)?.into_iter().map(|piece| piece.row));
+            kept.extend(list_of(connection, *row)?.into_iter().map(|piece| piece.of));
         }
     }
     for row in kept {
@@ -208,9 +197,8 @@ fn each_above(connection: &Connection, row: i64, act: &mut dyn FnMut(Named)) -> 
 }
 
 fn take(row: &rusqlite::Row<'_>) -> rusqlite::Result<Named> {
-    let state: i64 = row.get(1)?;
-    let is_hole = state & 3 == STATE_FORGOTTEN;
-    Ok(Named { row: row.get(0)?, is_hole, artifact: row.get(2)?, native: row.get(3)? })
+    let is_hole = state::is_hole(row.get(1)?);
+    Ok(Named { commit: row.get(0)?, is_hole, artifact: row.get(2)?, native: row.get(3)? })
 }
 
 fn list_of(connection: &Connection, row: i64) -> Result<Vec<Piece>, StoreError> {
@@ -218,11 +206,7 @@ fn list_of(connection: &Connection, row: i64) -> Result<Vec<Piece>, StoreError> 
         .prepare_cached("SELECT bytes FROM content WHERE row = ?1 AND coding = 3")
         .and_then(|mut statement| statement.query_row([row], |row| row.get(0)).optional())
         .during(READING)?;
-    list.map_or_else(|| Ok(Vec::new()), |list| decode(&list, row))
-}
-
-fn decode(list: &[u8], row: i64) -> Result<Vec<Piece>, StoreError> {
-    pieces::decode(list).ok_or_else(|| unreadable("content.bytes", &row, &"no list of ranges"))
+    list.map_or_else(|| Ok(Vec::new()), |list| pieces::list_of(&list, &row))
 }
 
 #[cfg(test)]

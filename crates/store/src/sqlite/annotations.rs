@@ -1,23 +1,23 @@
-//! Rows of a commit's metadata: what its records say together, and the records.
+//! Rows of a commit's metadata: what stands, and the records of its changes.
 //!
-//! What records say together is decided in `crate::merge`; here it is kept.
+//! What records say together is decided in `crate::rules::annotation`; here it is kept.
 
 use std::collections::BTreeSet;
 
 use rusqlite::{Connection, params};
 use stemmata_model::CommitId;
 
-use super::codes::{self, KIND_AUDIT, KIND_NOTE, KIND_PIN, KIND_SUMMARY, KIND_TAG};
 use super::failure::During;
 use super::read::metadata::{audit_record, take_audit};
 use super::seals::{ANNOTATION, execute_sealed};
 use crate::error::StoreError;
-use crate::merge::standing_records;
-use crate::write::{Annotation, AuditRecord};
+use crate::rules::annotation::standing_records;
+use crate::rules::codes::{self, KIND_AUDIT, KIND_SUMMARY};
+use crate::write::AuditRecord;
 
 const KEEPING: &str = "keeping a commit's metadata";
 
-const INSERT: &str = "INSERT INTO annotation (commit_row, kind, number, at, by, change, text, source, seal) \
+const INSERT: &str = "INSERT OR REPLACE INTO annotation (commit_row, kind, number, at, by, change, text, source, seal) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 
 /// Returns the number that the next row of a kind gets.
@@ -45,13 +45,39 @@ pub(super) fn audit(
     rows.map(|columns| audit_record(columns.during(KEEPING)?, id)).collect()
 }
 
+/// Returns what stands of one kind, as the records that set it.
+pub(super) fn standing(
+    connection: &Connection,
+    (id, row): (CommitId, i64),
+    kind: i64,
+) -> Result<Vec<AuditRecord>, StoreError> {
+    let mut statement = connection
+        .prepare_cached("SELECT at, by, text, source FROM annotation WHERE commit_row = ?1 AND kind = ?2")
+        .during(KEEPING)?;
+    let change = codes::change_of(kind);
+    let rows = statement
+        .query_map([row, kind], |row| Ok((row.get(0)?, row.get(1)?, change, row.get(2)?, row.get(3)?)))
+        .during(KEEPING)?;
+    rows.map(|columns| audit_record(columns.during(KEEPING)?, id)).collect()
+}
+
+/// Writes a row, in the place of the one with its number: the change, the text and the source.
+pub(super) fn put(
+    connection: &Connection,
+    (row, kind, number): (i64, i64, i64),
+    record: &AuditRecord,
+    (change, text, source): (Option<i64>, Option<&str>, Option<i64>),
+) -> Result<(), StoreError> {
+    let (at, by) = (record.at.as_micros(), record.by.as_str());
+    let values = params![row, kind, number, at, by, change, text, source];
+    execute_sealed(connection, INSERT, &ANNOTATION, values, KEEPING).map(drop)
+}
+
 /// Adds a record.
 pub(super) fn add_record(connection: &Connection, row: i64, record: &AuditRecord) -> Result<(), StoreError> {
-    let (number, text, source) = codes::change(&record.change);
-    let place = next_number(connection, row, KIND_AUDIT)?;
-    let (at, by) = (record.at.as_micros(), record.by.as_str());
-    let values = params![row, KIND_AUDIT, place, at, by, number, text, source];
-    execute_sealed(connection, INSERT, &ANNOTATION, values, KEEPING).map(drop)
+    let (change, text, source) = codes::change(&record.change);
+    let number = next_number(connection, row, KIND_AUDIT)?;
+    put(connection, (row, KIND_AUDIT, number), record, (Some(change), text, source))
 }
 
 /// Has the metadata be what all records say together.
@@ -64,27 +90,10 @@ pub(super) fn keep_standing(
         .prepare_cached("DELETE FROM annotation WHERE commit_row = ?1 AND kind < ?2")
         .and_then(|mut statement| statement.execute([row, KIND_AUDIT]))
         .during(KEEPING)?;
-    let mut numbers = [0_i64; 4];
     for record in standing_records(records) {
-        let (kind, text, source) = match &record.change {
-            Annotation::Summary { text, source } => {
-                (KIND_SUMMARY, text.as_deref(), Some(codes::summary_source(*source)))
-            }
-            Annotation::AddTag(tag) => (KIND_TAG, Some(tag.as_str()), None),
-            Annotation::AddNote(text) => (KIND_NOTE, Some(text.as_str()), None),
-            Annotation::Pin => (KIND_PIN, None, None),
-            Annotation::RemoveTag(_) | Annotation::Unpin => continue,
-        };
-        let counted = usize::try_from(kind).ok().and_then(|kind| numbers.get_mut(kind));
-        let number = counted.map_or(0, |number| {
-            *number += 1;
-            *number
-        });
-        // There is one summary, whose number is 0; the others count from 1.
-        let number = if kind == KIND_SUMMARY { 0 } else { number };
-        let (at, by) = (record.at.as_micros(), record.by.as_str());
-        let values = params![row, kind, number, at, by, None::<i64>, text, source];
-        execute_sealed(connection, INSERT, &ANNOTATION, values, KEEPING)?;
+        let (kind, text, source) = codes::standing(&record.change);
+        let number = if kind == KIND_SUMMARY { 0 } else { next_number(connection, row, kind)? };
+        put(connection, (row, kind, number), &record, (None, text, source))?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 //!
 //! One transaction decides and does both; a row that is deleted was condemned by an earlier one.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use rusqlite::Connection;
 use stemmata_model::{CommitId, Timestamp};
@@ -10,13 +10,16 @@ use stemmata_model::{CommitId, Timestamp};
 use super::ahead::{Ahead, Scan};
 use super::failure::During;
 use super::forget::commits::remove;
-use super::forget::contents::{Lines, contents_of, give_up};
-use super::forget::plan::{Plan, Row, Wish, plan};
+use super::forget::contents::give_up;
+use super::forget::plan::{Row, plan};
 use super::marks::{self, CONDEMNED_COMMIT, CONDEMNED_CONTENT};
 use super::packs::Packs;
 use super::stored;
 use crate::error::StoreError;
 use crate::maintain::collect::{Amount, Collect, Collected};
+use crate::rules::condemn::fates;
+use crate::rules::removal::{Unrooting, contents_of};
+use crate::rules::sweep::Lines;
 
 const COLLECTING: &str = "collecting what nobody needs";
 
@@ -28,96 +31,70 @@ pub(super) fn collect(
     wish: &Collect,
 ) -> Result<(Collected, BTreeSet<i64>), StoreError> {
     let mut collected = Collected::default();
-    let ripe = wish.now.as_micros().saturating_sub(wish.grace_us);
-    let deletable = collect_commits(connection, wish, ripe, &mut collected)?;
-    let mut going = collect_contents((connection, ahead), wish.now, ripe, &mut collected)?;
-    going.extend(contents_of(&deletable));
-    let removed: HashSet<i64> = deletable.iter().map(|row| row.row).collect();
-    let swept =
-        give_up((connection, packs), Scan::Ahead(ahead, &removed), (going, &BTreeSet::new()), Lines::Keep)?;
+    let deletable = collect_commits(connection, wish, &mut collected)?;
+    let mut going = collect_contents((connection, ahead), wish, &mut collected)?;
+    going.extend(contents_of::<_, _, Vec<i64>>(&deletable));
+    let removed: HashSet<i64> = deletable.iter().map(|row| row.commit.row).collect();
+    let scan = Scan::Ahead(ahead, &removed);
+    let (swept, packed) = give_up((connection, packs), scan, (going, &BTreeSet::new()), Lines::Keep)?;
     collected.deleted.add(deletable.len(), swept.contents, swept.bytes);
     collected.copied_out = swept.copied_out;
-    Ok((collected, swept.packed))
+    Ok((collected, packed))
 }
 
 /// Condemns commits, and deletes and returns those that were condemned long enough ago.
 fn collect_commits(
     connection: &Connection,
     wish: &Collect,
-    ripe: i64,
     collected: &mut Collected,
 ) -> Result<Vec<Row>, StoreError> {
-    let unneeded = unneeded(connection, &wish.retired)?;
-    let condemned: HashMap<CommitId, i64> = marks::all(connection, CONDEMNED_COMMIT)?
+    let unneeded = plan(connection, Unrooting::retired(&wish.retired))?;
+    let condemned: BTreeMap<CommitId, Timestamp> = marks::all(connection, CONDEMNED_COMMIT)?
         .into_iter()
-        .filter_map(|(key, at)| Some((CommitId::from_bytes(key.try_into().ok()?), at)))
+        .filter_map(|(key, at)| {
+            Some((CommitId::from_bytes(key.try_into().ok()?), Timestamp::from_micros(at)))
+        })
         .collect();
-    let going: HashSet<CommitId> = unneeded.gone.iter().map(|row| row.id).collect();
-    for id in condemned.keys().filter(|id| !going.contains(*id)) {
-        collected.revived += u64::from(marks::remove(connection, CONDEMNED_COMMIT, &id.to_bytes())?);
-        collected.which.add("revived", &id.to_bytes());
+    let fates = fates(&unneeded.gone.iter().map(|row| row.commit.id).collect(), &condemned, wish);
+    for id in &fates.revived {
+        marks::remove(connection, CONDEMNED_COMMIT, &id.to_bytes())?;
     }
-    let is_ripe = |id: &CommitId| condemned.get(id).is_some_and(|at| *at <= ripe);
+    for id in &fates.condemned {
+        marks::set(connection, (CONDEMNED_COMMIT, &id.to_bytes()), wish.now, None)?;
+    }
     // What is ripe may yet have a child that is not.
-    let ripe: Vec<CommitId> = going.iter().copied().filter(is_ripe).collect();
-    let deletable = self::unneeded(connection, &ripe)?.gone;
+    let deletable = plan(connection, Unrooting::retired(&fates.ripe))?.gone;
     remove(connection, &deletable)?;
     if !deletable.is_empty() {
-        stored::set_due(connection, deletable.iter().map(|row| row.row), wish.now)?;
+        stored::set_due(connection, deletable.iter().map(|row| row.commit.row), wish.now)?;
     }
-    let deleted: HashSet<i64> = deletable.iter().map(|row| row.row).collect();
-    for row in &deletable {
-        collected.which.add("deleted", &row.id.to_bytes());
-    }
-    for row in unneeded.gone.iter().filter(|row| !deleted.contains(&row.row)) {
-        collected.which.add("condemned", &row.id.to_bytes());
-        if marks::set(connection, (CONDEMNED_COMMIT, &row.id.to_bytes()), wish.now, None)? {
-            collected.condemned.commits += 1;
-        } else {
-            collected.waiting.commits += 1;
-        }
-    }
+    collected.commits(&fates, &deletable.iter().map(|row| row.commit.id).collect());
     collected.kept = unneeded.kept;
     Ok(deletable)
-}
-
-fn unneeded(connection: &Connection, retired: &[CommitId]) -> Result<Plan, StoreError> {
-    plan(connection, Wish { unroot: retired, sessions: &[], even_sighted: true, even_pinned: false })
 }
 
 /// Condemns contents that no commit needs (what a crash between two batches left), and returns those that were
 /// condemned long enough ago.
 fn collect_contents(
     (connection, ahead): (&Connection, &Ahead),
-    now: Timestamp,
-    ripe: i64,
+    wish: &Collect,
     collected: &mut Collected,
 ) -> Result<BTreeSet<i64>, StoreError> {
-    let orphans = ahead.orphans(connection)?;
-    let condemned: HashMap<i64, i64> = marks::all(connection, CONDEMNED_CONTENT)?
+    let orphans: BTreeMap<i64, u64> = ahead.orphans(connection)?.into_iter().collect();
+    let condemned: BTreeMap<i64, Timestamp> = marks::all(connection, CONDEMNED_CONTENT)?
         .into_iter()
-        .filter_map(|(key, at)| Some((marks::content_row(&key)?, at)))
+        .filter_map(|(key, at)| Some((marks::content_row(&key)?, Timestamp::from_micros(at))))
         .collect();
-    for row in condemned.keys().filter(|row| !orphans.contains_key(*row)) {
-        let known = marks::remove(connection, CONDEMNED_CONTENT, &marks::content_key(*row))?;
-        collected.revived += u64::from(known);
+    let fates = fates(&orphans.keys().copied().collect(), &condemned, wish);
+    for row in fates.revived.iter().chain(&fates.ripe) {
+        marks::remove(connection, CONDEMNED_CONTENT, &marks::content_key(*row))?;
     }
-    let mut going = BTreeSet::new();
-    for (row, bytes) in orphans {
-        collected.which.add("content", &row.to_be_bytes());
-        match condemned.get(&row) {
-            Some(at) if *at <= ripe => {
-                marks::remove(connection, CONDEMNED_CONTENT, &marks::content_key(row))?;
-                going.insert(row);
-            }
-            Some(_) => collected.waiting.add(0, 1, bytes),
-            None => {
-                marks::set(connection, (CONDEMNED_CONTENT, &marks::content_key(row)), now, None)?;
-                collected.condemned.add(0, 1, bytes);
-            }
-        }
+    for row in &fates.condemned {
+        marks::set(connection, (CONDEMNED_CONTENT, &marks::content_key(*row)), wish.now, None)?;
     }
-    Ok(going)
+    orphans.keys().for_each(|row| collected.which.add("content", &row.to_be_bytes()));
+    collected.contents(&fates, &orphans);
+    Ok(fates.ripe.into_iter().collect())
 }
 
 /// Counts what is condemned.

@@ -6,6 +6,8 @@ use rusqlite::{ErrorCode, ffi};
 
 use crate::error::StoreError;
 
+pub(super) use crate::error::unreadable;
+
 /// Names the operation that a database error came from.
 pub(super) trait During<T> {
     fn during(self, operation: &'static str) -> Result<T, StoreError>;
@@ -50,22 +52,5 @@ pub(super) fn again(error: &StoreError) -> StoreError {
             let text = causes.fold(other.to_string(), |text, cause| format!("{text}: {cause}"));
             StoreError::Backend { operation: "writing a group of batches", source: text.into() }
         }
-    }
-}
-
-/// A stored value that no version of this program writes.
-#[derive(Debug, thiserror::Error)]
-#[error("`{column}` of {row} holds {found}")]
-struct Unreadable {
-    column: &'static str,
-    row: String,
-    found: String,
-}
-
-/// Reports a row that cannot be read as what it should be.
-pub(super) fn unreadable(column: &'static str, row: &dyn ToString, found: &dyn ToString) -> StoreError {
-    StoreError::Backend {
-        operation: "reading a row",
-        source: Box::new(Unreadable { column, row: row.to_string(), found: found.to_string() }),
     }
 }

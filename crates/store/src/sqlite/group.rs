@@ -7,10 +7,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::prepare::Prepared;
 use super::write::{Answer, Writer};
 use crate::error::StoreError;
 use crate::ledger::Durability;
+use crate::rules::prepare::Prepared;
 
 /// Batches of one transaction at most, so that none waits for more than that.
 const GROUP_BATCHES_MAX: usize = 64;
@@ -189,8 +189,8 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
+    use crate::rules::prepare::prepare;
     use crate::sqlite::open::{Opened, SqliteOptions, open_store};
-    use crate::sqlite::prepare::prepare;
     use crate::write::{NewContent, Write};
 
     fn tickets(wanted: &[Durability]) -> Vec<Ticket> {

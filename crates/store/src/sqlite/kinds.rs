@@ -1,17 +1,11 @@
-//! The few combinations of format, template and rules that commits have, by their row.
-//!
-//! Rows of this table are never changed or removed, so that what was read once stays right.
-
-use std::collections::HashMap;
+//! The few combinations of format, template and rules that commits have, by their row; real stores have a dozen.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use stemmata_model::{FormatId, RulesHash, Template};
 
 use super::failure::{During, unreadable};
 use crate::error::StoreError;
-
-/// Combinations kept in memory at most; real stores have a dozen.
-const KINDS_MAX: usize = 1024;
+use crate::rules::recent::Interned;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Kind {
@@ -22,37 +16,17 @@ pub(super) struct Kind {
 
 /// Kinds met so far on one connection.
 #[derive(Debug, Default)]
-pub(super) struct Kinds {
-    by_row: HashMap<i64, Kind>,
-    rows: HashMap<Kind, i64>,
-}
+pub(super) struct Kinds(Interned<Kind>);
 
 impl Kinds {
     /// Returns what a row stands for.
     pub(super) fn load(&mut self, connection: &Connection, row: i64) -> Result<&Kind, StoreError> {
-        if !self.by_row.contains_key(&row) {
-            let kind = read(connection, row)?;
-            self.keep(row, kind);
-        }
-        self.by_row.get(&row).ok_or_else(|| unreadable("kind", &row, &"nothing"))
+        self.0.load(("kind", row), || read(connection, row).map(Some))
     }
 
     /// Returns the row of a kind, new where there was none.
     pub(super) fn row_of(&mut self, connection: &Connection, kind: &Kind) -> Result<i64, StoreError> {
-        if let Some(row) = self.rows.get(kind) {
-            return Ok(*row);
-        }
-        let row = find(connection, kind)?;
-        self.keep(row, kind.clone());
-        Ok(row)
-    }
-
-    fn keep(&mut self, row: i64, kind: Kind) {
-        if self.by_row.len() >= KINDS_MAX {
-            *self = Self::default();
-        }
-        self.rows.insert(kind.clone(), row);
-        self.by_row.insert(row, kind);
+        self.0.row_of(kind, || find(connection, kind))
     }
 }
 

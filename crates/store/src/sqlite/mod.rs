@@ -6,11 +6,8 @@ mod ahead;
 mod alone;
 mod annotations;
 mod backup;
-mod codes;
-mod coding;
 mod collect;
 mod failure;
-mod figures;
 mod forget;
 mod frames;
 mod group;
@@ -24,17 +21,13 @@ mod migrate;
 mod names;
 mod open;
 mod packs;
-mod pieces;
 mod places;
 #[cfg(test)]
 mod plans_tests;
-mod prepare;
 mod read;
-mod recent;
 mod repair;
 mod seals;
 mod shrink;
-mod state;
 mod stored;
 mod upkeep;
 mod versions;
@@ -69,6 +62,7 @@ use crate::maintain::backup::Restored;
 use crate::maintain::forget::{Redirects, Tombstone};
 use crate::maintain::migrate::{Migrated, MigrationPlan, RolledBack};
 use crate::rules::bounds::{check_anchors, check_batch, check_described, check_page};
+use crate::rules::prepare::prepare;
 use crate::seam::{BatchOutcome, Commits, Described, Page, PartOf, ResolveScope, Sink, StoreIdentity, Usage};
 use crate::write::{Annotations, AuditRecord, Link, Placement, Session, SessionKey, Write};
 
@@ -224,7 +218,7 @@ impl SqliteStore {
         if batch.is_empty() {
             return Ok(BatchOutcome::default());
         }
-        let answer = self.group.commit(prepare::prepare(batch), durability);
+        let answer = self.group.commit(prepare(batch), durability);
         self.log.look(&self.group);
         answer.map_err(|error| waited(error, &self.options))
     }

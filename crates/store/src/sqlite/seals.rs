@@ -1,168 +1,21 @@
-//! Seals: checksums of the rows that no hash covers and nothing else can say again.
+//! Seals of rows: written with them, and held to them.
 //!
-//! Who writes such a row seals it; `verify` holds it to its seal, reads do not look. Specified in
-//! `docs/format/store.md`.
+//! Which rows have seals, and what they are over, is in `crate::rules::seals`. Who writes such a row seals it; `verify` holds it
+//! to its seal, reads do not look.
 //!
 //! A statement that writes a sealed table goes through `Transaction::execute_sealed`.
 
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
-use stemmata_model::to_u64;
 
 use super::failure::During;
 use crate::error::StoreError;
+use crate::rules::seals::{KEPT, Sealable};
 
-/// Added to a seal that its row does not have, where nothing gives the row back: it is kept, and no longer reported.
-pub(super) const KEPT: i64 = 1 << 32;
-
-/// A table whose rows have seals.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Sealed {
-    pub(super) table: &'static str,
-    /// The columns that a seal is over, in order; those of the primary key are first.
-    pub(super) columns: &'static [&'static str],
-    /// How many of them are the primary key.
-    pub(super) key: usize,
-}
-
-pub(super) const SIGHTING: Sealed = Sealed {
-    table: "sighting",
-    columns: &["origin", "created_at", "commit_row", "trigger", "observed_at", "offset", "length"],
-    key: 3,
+pub(super) use crate::rules::seals::{
+    ANNOTATION, COVERAGE, CURSOR, EVENT, EVENT_KEY, LEDGER, LEDGER_MARK, LINK, MARK, NAME, ORIGIN, PLACEMENT,
+    RECEIPT, SEALED, SESSION, SIGHTING, STATE, Sealed,
 };
-
-pub(super) const SESSION: Sealed = Sealed {
-    table: "session",
-    columns: &[
-        "path",
-        "machine",
-        "session",
-        "parent_session",
-        "format",
-        "template",
-        "principal",
-        "granularity",
-        "came",
-        "placed_from",
-        "title",
-        "cwd",
-        "git_branch",
-        "version",
-        "started_at",
-        "last_at",
-        "tip",
-        "commits",
-        "messages",
-        "bytes",
-    ],
-    key: 2,
-};
-
-pub(super) const CURSOR: Sealed = Sealed { table: "cursor", columns: &["path", "machine", "value"], key: 2 };
-
-pub(super) const ANNOTATION: Sealed = Sealed {
-    table: "annotation",
-    columns: &["commit_row", "kind", "number", "at", "by", "change", "text", "source"],
-    key: 3,
-};
-
-pub(super) const ORIGIN: Sealed = Sealed {
-    table: "origin",
-    columns: &["row", "principal", "machine", "session", "path", "ticket", "thread", "template_alias"],
-    key: 1,
-};
-
-pub(super) const LINK: Sealed =
-    Sealed { table: "link", columns: &["source", "kind", "target", "entry"], key: 4 };
-
-pub(super) const PLACEMENT: Sealed = Sealed {
-    table: "placement",
-    columns: &["path", "machine", "session", "ctx", "taken_bytes", "placed_bytes", "keyed_hash", "placed_at"],
-    key: 2,
-};
-
-pub(super) const MARK: Sealed = Sealed { table: "mark", columns: &["kind", "key", "at", "by"], key: 2 };
-
-pub(super) const LEDGER: Sealed = Sealed {
-    table: "ledger",
-    columns: &[
-        "row",
-        "id",
-        "created_at",
-        "last",
-        "last_at",
-        "root",
-        "compacted_at",
-        "output_events",
-        "output_bytes",
-        "epoch",
-    ],
-    key: 1,
-};
-
-pub(super) const LEDGER_MARK: Sealed = Sealed { table: "ledger_mark", columns: &["mark", "ledger"], key: 1 };
-
-pub(super) const NAME: Sealed = Sealed { table: "name", columns: &["row", "text"], key: 1 };
-
-pub(super) const EVENT: Sealed = Sealed {
-    table: "event",
-    columns: &[
-        "ledger",
-        "seq",
-        "at",
-        "topic",
-        "sender",
-        "receiver",
-        "session",
-        "kind",
-        "replayable",
-        "content",
-        "text",
-        "data",
-        "metadata",
-        "hash",
-        "bytes",
-    ],
-    key: 2,
-};
-
-pub(super) const RECEIPT: Sealed = Sealed {
-    table: "receipt",
-    columns: &["ledger", "topic", "events", "bytes", "chain", "through", "raw_through", "replayable_through"],
-    key: 2,
-};
-
-pub(super) const STATE: Sealed = Sealed {
-    table: "state",
-    columns: &["ledger", "name", "version", "through", "position", "state"],
-    key: 2,
-};
-
-pub(super) const COVERAGE: Sealed =
-    Sealed { table: "coverage", columns: &["commit_row", "ledger", "through"], key: 2 };
-
-pub(super) const EVENT_KEY: Sealed =
-    Sealed { table: "event_key", columns: &["ledger", "key", "digest", "first", "last", "until"], key: 2 };
-
-/// All tables whose rows have seals. What the others hold has hashes, or follows from what has.
-pub(super) const SEALED: [&Sealed; 16] = [
-    &ORIGIN,
-    &SIGHTING,
-    &SESSION,
-    &CURSOR,
-    &PLACEMENT,
-    &LINK,
-    &ANNOTATION,
-    &MARK,
-    &LEDGER,
-    &LEDGER_MARK,
-    &NAME,
-    &EVENT,
-    &RECEIPT,
-    &STATE,
-    &COVERAGE,
-    &EVENT_KEY,
-];
 
 /// A row that is not what was written.
 pub(super) struct Broken {
@@ -178,24 +31,24 @@ impl Sealed {
     /// Returns the seal of a row.
     pub(super) fn seal(&self, values: &[&dyn ToSql]) -> rusqlite::Result<i64> {
         debug_assert_eq!(values.len(), self.columns.len(), "{}", self.table);
-        let mut hasher = hasher(self.table);
+        let mut sealing = self.sealing();
         for value in values {
             match value.to_sql()? {
-                ToSqlOutput::Borrowed(value) => add(&mut hasher, value),
-                ToSqlOutput::Owned(value) => add(&mut hasher, ValueRef::from(&value)),
-                _ => add(&mut hasher, ValueRef::Null),
+                ToSqlOutput::Borrowed(value) => sealing.add(sealable(value)),
+                ToSqlOutput::Owned(value) => sealing.add(sealable(ValueRef::from(&value))),
+                _ => sealing.add(Sealable::Null),
             }
         }
-        Ok(number(&hasher))
+        Ok(sealing.seal())
     }
 
     /// Returns the seal of a row that was read, or is to be.
     pub(super) fn seal_of(&self, values: &[Value]) -> i64 {
-        let mut hasher = hasher(self.table);
+        let mut sealing = self.sealing();
         for value in values {
-            add(&mut hasher, ValueRef::from(value));
+            sealing.add(sealable(ValueRef::from(value)));
         }
-        number(&hasher)
+        sealing.seal()
     }
 
     /// Calls back for each row whose seal is not its own. Rows without one are not looked at.
@@ -210,12 +63,12 @@ impl Sealed {
         let mut statement = connection.prepare(&sql).during(during)?;
         let mut rows = statement.query([]).during(during)?;
         while let Some(row) = rows.next().during(during)? {
-            let mut hasher = hasher(self.table);
+            let mut sealing = self.sealing();
             for at in 0..self.columns.len() {
-                add(&mut hasher, row.get_ref(at).during(during)?);
+                sealing.add(sealable(row.get_ref(at).during(during)?));
             }
             let stored = row.get_ref(self.columns.len()).during(during)?.as_i64().unwrap_or(i64::MIN);
-            if stored == number(&hasher) {
+            if stored == sealing.seal() {
                 continue;
             }
             let values: rusqlite::Result<Vec<Value>> =
@@ -312,36 +165,14 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-fn hasher(table: &str) -> blake3::Hasher {
-    let mut hasher = blake3::Hasher::new();
-    add(&mut hasher, ValueRef::Text(table.as_bytes()));
-    hasher
-}
-
-/// Adds a value as its type, its length and its bytes, so that no two rows have one encoding.
-fn add(hasher: &mut blake3::Hasher, value: ValueRef<'_>) {
-    let number;
-    let (kind, bytes): (u8, &[u8]) = match value {
-        ValueRef::Null => (0, &[]),
-        ValueRef::Integer(value) => {
-            number = value.to_le_bytes();
-            (1, &number)
-        }
-        ValueRef::Real(value) => {
-            number = value.to_bits().to_le_bytes();
-            (2, &number)
-        }
-        ValueRef::Text(text) => (3, text),
-        ValueRef::Blob(bytes) => (4, bytes),
-    };
-    let length = to_u64(bytes.len());
-    hasher.update(&[kind]).update(&length.to_le_bytes()).update(bytes);
-}
-
-/// The first four bytes of a hash, as a positive number.
-fn number(hasher: &blake3::Hasher) -> i64 {
-    let hash = hasher.finalize();
-    i64::from(u32::from_le_bytes(hash.as_bytes().first_chunk().copied().unwrap_or_default()))
+const fn sealable(value: ValueRef<'_>) -> Sealable<'_> {
+    match value {
+        ValueRef::Null => Sealable::Null,
+        ValueRef::Integer(number) => Sealable::Integer(number),
+        ValueRef::Real(number) => Sealable::Real(number),
+        ValueRef::Text(text) => Sealable::Text(text),
+        ValueRef::Blob(bytes) => Sealable::Blob(bytes),
+    }
 }
 
 /// Runs a statement that writes a sealed row, whose seal is one value more.

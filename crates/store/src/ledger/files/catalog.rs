@@ -10,8 +10,9 @@ use stemmata_model::{Event, EventSeq, Gone, Payload, Timestamp, Topic, to_u64, t
 
 use super::line::{Link, Record};
 use super::scan::{Place, Start};
-use crate::ledger::{EventKey, EventQuery, Keyed, OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Order, Receipt};
-use crate::rules::events::{chained, gone, is_output, is_there};
+use crate::ledger::{EventKey, EventQuery, Keyed, Order, Receipt};
+use crate::rules::events::{gone, is_output, is_there};
+use crate::rules::output::{exceeds, receipt_after};
 
 /// What a file holds up to its last whole batch. Events have places from 0 on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,8 +168,7 @@ impl Catalog {
     /// Lets go of the oldest raw output beyond the bounds. The lines stay until the file is written anew: what is let
     /// go of follows from the lines alone.
     fn bound_output(&mut self) {
-        let events_max = usize::try_from(OUTPUT_EVENTS_MAX).unwrap_or(usize::MAX);
-        while self.output.len() > events_max || self.output_bytes > OUTPUT_BYTES_MAX {
+        while exceeds(to_u64(self.output.len()), self.output_bytes) {
             let Some((at, left)) = self.output.pop_front() else { return };
             let Some(seq) = self.seq_of(at) else { return };
             let topic = output_topic();
@@ -184,9 +184,7 @@ impl Catalog {
     /// Says whether what the file keeps without need is worth writing it anew: as much as may be kept, and half of the
     /// file, so that over its life each byte is written a few times only.
     pub(super) fn is_wasteful(&self) -> bool {
-        let events = to_u64(self.hidden.len());
-        let is_much = events > OUTPUT_EVENTS_MAX || self.hidden_bytes > OUTPUT_BYTES_MAX;
-        is_much && self.hidden_lines >= self.end().div_ceil(2)
+        exceeds(to_u64(self.hidden.len()), self.hidden_bytes) && self.hidden_lines >= self.end().div_ceil(2)
     }
 
     /// Returns how many bytes of the file are lines that may be shorter.
@@ -235,17 +233,6 @@ impl Catalog {
             .collect();
         let all = is_any.then_some(range);
         Candidates { order: query.order, all, lists }
-    }
-}
-
-/// Returns the receipt of a topic once one more payload is gone.
-pub(super) fn receipt_after(before: Option<&Receipt>, seq: EventSeq, left: Gone) -> Receipt {
-    Receipt {
-        events: before.map_or(0, |receipt| receipt.events).saturating_add(1),
-        bytes: before.map_or(0, |receipt| receipt.bytes).saturating_add(left.bytes),
-        chain: chained(before.map_or([0; 32], |receipt| receipt.chain), left.hash, left.bytes),
-        // A trim may let go of what is older than what the bounds took.
-        through: before.map_or(seq, |receipt| receipt.through.max(seq)),
     }
 }
 

@@ -18,6 +18,7 @@ use crate::error::StoreError;
 use crate::files::write_whole;
 use crate::ledger::{CURSOR_STATES, DerivedEvents, EventQuery, Order, Places};
 use crate::rules::events::{gone, is_there};
+use crate::rules::output::receipt_after;
 
 /// Lines that change, by their places.
 type Changes = BTreeMap<usize, Record>;
@@ -54,7 +55,7 @@ impl FileLog {
                     continue;
                 }
                 let left = gone(&record.event.payload, false);
-                let receipt = super::catalog::receipt_after(receipts.as_ref(), record.event.seq, left);
+                let receipt = receipt_after(receipts.as_ref(), record.event.seq, left);
                 record.event.payload = Payload::Gone(left);
                 (record.receipt, receipts) = (Some(receipt), Some(receipt));
                 changes.insert(at, record);

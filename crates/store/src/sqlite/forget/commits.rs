@@ -3,15 +3,17 @@
 //! Their contents are `contents`'s.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use stemmata_model::to_u64;
+use stemmata_model::{CommitId, to_u64};
 
 use super::plan::Row;
 use crate::error::StoreError;
 use crate::maintain::forget::Forget;
+use crate::rules::figures::Figures;
+use crate::rules::state::STATE_FORGOTTEN;
+use crate::rules::tips::{Standing, Step, move_tip};
 use crate::sqlite::failure::During;
-use crate::sqlite::figures::Figures;
 use crate::sqlite::places::{OfPlace, PlaceKey};
-use crate::sqlite::state::STATE_FORGOTTEN;
+use crate::sqlite::read::commits::childless;
 use crate::write::SessionKey;
 
 const REMOVING: &str = "removing commits";
@@ -53,13 +55,12 @@ pub(in crate::sqlite) fn remove(connection: &Connection, gone: &[Row]) -> Result
         .execute("DELETE FROM mark WHERE kind = 1 AND key IN (SELECT id FROM temp.gone)", [])
         .and_then(|_| connection.execute("DELETE FROM commits WHERE row IN (SELECT row FROM temp.gone)", []))
         .during(REMOVING)?;
-    for parent in gone.iter().filter_map(|row| row.parent) {
+    for parent in gone.iter().filter_map(|row| row.commit.parent) {
         connection
-            .prepare_cached(
-                "UPDATE commits SET tip = 1 WHERE row = ?1 AND tip = 0 AND state & 3 < 2 \
-                 AND NOT EXISTS (SELECT 1 FROM commits n WHERE n.row = ?1 + 1 AND n.parent = ?1) \
-                 AND NOT EXISTS (SELECT 1 FROM commits n WHERE n.parent = ?1 AND n.parent <> n.row - 1)",
-            )
+            .prepare_cached(concat!(
+                "UPDATE commits AS c SET tip = 1 WHERE row = ?1 AND tip = 0 AND state & 3 < 2 AND ",
+                childless!()
+            ))
             .and_then(|mut statement| statement.execute([parent]))
             .during(REMOVING)?;
     }
@@ -79,9 +80,9 @@ pub(in crate::sqlite) fn hole(connection: &Connection, cut: &[Row]) -> Result<()
         connection
             .execute(
                 "UPDATE commits SET state = (state & ~3) | ?2, tip = 0 WHERE row = ?1",
-                [row.row, STATE_FORGOTTEN],
+                [row.commit.row, STATE_FORGOTTEN],
             )
-            .and_then(|_| connection.execute("DELETE FROM anchor WHERE commit_row = ?1", [row.row]))
+            .and_then(|_| connection.execute("DELETE FROM anchor WHERE commit_row = ?1", [row.commit.row]))
             .during("making holes of commits")?;
     }
     silence(connection, cut)?;
@@ -97,7 +98,7 @@ pub(in crate::sqlite) fn silence(connection: &Connection, holes: &[Row]) -> Resu
                 "DELETE FROM annotation WHERE commit_row = ?1 \
                  AND (kind IN (0, 2) OR kind = 4 AND change IN (0, 3))",
             )
-            .and_then(|mut statement| statement.execute([row.row]))
+            .and_then(|mut statement| statement.execute([row.commit.row]))
             .during("removing what was said of commits")?;
     }
     Ok(removed > 0)
@@ -185,7 +186,7 @@ fn name(connection: &Connection, gone: &[Row]) -> Result<(), StoreError> {
     let mut statement =
         connection.prepare("INSERT INTO temp.gone (row, id) VALUES (?1, ?2)").during(REMOVING)?;
     for row in gone {
-        statement.execute(params![row.row, row.id.to_bytes()]).during(REMOVING)?;
+        statement.execute(params![row.commit.row, row.commit.id.to_bytes()]).during(REMOVING)?;
     }
     Ok(())
 }
@@ -200,63 +201,33 @@ fn move_tips(connection: &Connection) -> Result<(), StoreError> {
         .and_then(Iterator::collect)
         .during(REMOVING)?;
     for (path, machine, row) in ending {
-        match ancestor(connection, row)? {
-            Some((id, figures, messages)) => connection
-                .execute(
-                    "UPDATE session SET tip = ?3, commits = ?4, messages = ?5, bytes = ?6, seal = NULL \
-                     WHERE path = ?1 AND machine = ?2",
-                    params![
-                        path,
-                        machine,
-                        id,
-                        figures.depth.saturating_add(1).cast_signed(),
-                        messages.cast_signed(),
-                        figures.cumulative_bytes.cast_signed()
-                    ],
-                )
-                .during(REMOVING)?,
-            // Its title is made of what is gone.
-            None => connection
-                .execute(
-                    "UPDATE session SET tip = NULL, title = NULL, commits = 0, messages = 0, bytes = 0, \
-                     seal = NULL \
-                     WHERE path = ?1 AND machine = ?2",
-                    params![path, machine],
-                )
-                .during(REMOVING)?,
-        };
+        let standing = move_tip(row, |row| step(connection, row))?;
+        let tip = standing.map(|standing| standing.tip.to_bytes());
+        let number = |of: fn(Standing) -> u64| standing.map_or(0, of).cast_signed();
+        connection
+            .execute(
+                "UPDATE session SET tip = ?3, title = iif(?3 IS NULL, NULL, title), commits = ?4, messages = ?5, \
+                 bytes = ?6, seal = NULL WHERE path = ?1 AND machine = ?2",
+                params![path, machine, tip, number(|s| s.commits), number(|s| s.messages), number(|s| s.bytes)],
+            )
+            .during(REMOVING)?;
     }
     Ok(())
 }
 
-/// A commit's id, its figures, and the messages of its chain.
-type Ancestor = (Vec<u8>, Figures, u64);
-
-/// A commit's id, its parent's row, its figures, and whether it stays.
-type Step = (Vec<u8>, Option<i64>, Vec<u8>, bool);
-
-fn ancestor(connection: &Connection, from: i64) -> Result<Option<Ancestor>, StoreError> {
-    let mut next = Some(from);
-    let mut found: Option<Ancestor> = None;
-    let mut statement = connection
+fn step(connection: &Connection, row: i64) -> Result<Option<Step<i64>>, StoreError> {
+    let found: Option<([u8; 16], Option<i64>, Vec<u8>, bool)> = connection
         .prepare_cached(
             "SELECT c.id, c.parent, c.figures, g.row IS NULL FROM commits c \
              LEFT JOIN temp.gone g ON g.row = c.row WHERE c.row = ?1",
         )
+        .and_then(|mut statement| {
+            let take = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+            statement.query_row([row], take).optional()
+        })
         .during(REMOVING)?;
-    while let Some(row) = next {
-        let step: Option<Step> = statement
-            .query_row([row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
-            .optional()
-            .during(REMOVING)?;
-        let Some((id, parent, figures, stays)) = step else { break };
-        let figures = Figures::decode(&figures, row)?;
-        if let Some((_, _, messages)) = &mut found {
-            *messages = messages.saturating_add(figures.counts.messages);
-        } else if stays {
-            found = Some((id, figures, figures.counts.messages));
-        }
-        next = parent;
-    }
-    Ok(found)
+    let Some((id, parent, figures, stays)) = found else { return Ok(None) };
+    let Figures { depth, cumulative_bytes, counts, .. } = Figures::decode(&figures, row)?;
+    let id = CommitId::from_bytes(id);
+    Ok(Some(Step { id, parent, stays, depth, cumulative_bytes, messages: counts.messages }))
 }

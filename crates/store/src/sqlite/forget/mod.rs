@@ -13,14 +13,14 @@ use std::collections::BTreeSet;
 use rusqlite::Connection;
 use stemmata_model::{CommitId, SessionId, Timestamp};
 
-use self::contents::Lines;
-use self::plan::{Row, Wish};
+use self::plan::Row;
 use super::ahead::Scan;
 use super::packs::Packs;
-use super::state::STATE_FORGOTTEN;
 use super::{ledger, marks, stored};
 use crate::error::StoreError;
 use crate::maintain::forget::{Forget, Forgotten, Tombstone, api_sessions};
+use crate::rules::removal::{self, Unrooting};
+use crate::rules::sweep::Lines;
 
 /// Forgets, within a transaction that the caller commits or rolls back. Returns the rows that go from packs, too.
 pub(super) fn forget(
@@ -29,41 +29,31 @@ pub(super) fn forget(
     wish: &Forget,
     tombstones: &[Tombstone],
 ) -> Result<(Forgotten, BTreeSet<i64>), StoreError> {
-    let plan = plan::plan(
-        connection,
-        Wish {
-            unroot: &wish.unroot,
-            sessions: &wish.sessions,
-            even_sighted: wish.even_sighted,
-            even_pinned: wish.even_pinned,
-        },
-    )?;
+    let plan = plan::plan(connection, Unrooting::forgetting(wish))?;
     let went =
         ledger::forget::sessions(connection, &session_ids(wish, tombstones), &wish.ledgers, &wish.events)?;
     commits::remove(connection, &plan.gone)?;
-    let (holes, mut cut): (Vec<Row>, Vec<Row>) =
-        plan::rows_of(connection, &wish.cut)?.into_iter().partition(|row| row.state & 3 == STATE_FORGOTTEN);
-    let asked = cut.clone();
-    let more = contents::cut_too(connection, &mut cut)?;
-    commits::hole(connection, &cut)?;
-    let emptied = contents::contents_of(&cut);
-    let mut gone = contents::contents_of(&plan.gone);
-    gone.extend(&went.lines);
-    // Whoever has a session forgotten does not mean the others, whose events may be the same words.
-    let these = contents::rows_of(connection, wish.lines.iter().flatten())?;
-    let lines = match &wish.lines {
-        Some(_) => Lines::ForgetThese(&these),
-        None if wish.sessions.is_empty() => Lines::Forget,
-        None => Lines::ForgetCut,
+    let (holes, asked): (Vec<Row>, Vec<Row>) =
+        plan::rows_of(connection, &wish.cut)?.into_iter().partition(|row| row.is_hole);
+    let more = match asked.as_slice() {
+        [] => Vec::new(),
+        asked => removal::cut_too(asked, &|act| plan::each(connection, act))?,
     };
-    let swept = contents::give_up((connection, packs), Scan::Tables, (gone, &emptied), lines)?;
+    let cut: Vec<Row> = asked.iter().chain(&more).copied().collect();
+    commits::hole(connection, &cut)?;
+    let emptied = removal::contents_of(&cut);
+    let mut gone: BTreeSet<i64> = removal::contents_of(&plan.gone);
+    gone.extend(&went.lines);
+    let these = contents::rows_of(connection, wish.lines.iter().flatten())?;
+    let lines = Lines::forgetting(wish, &these);
+    let (swept, packed) = contents::give_up((connection, packs), Scan::Tables, (gone, &emptied), lines)?;
     let sessions = commits::remove_sessions(connection, &wish.sessions)?;
     // One that came as a hole may have come with what others said of it.
     let has_cleared = commits::silence(connection, &holes)? | commits::clear_sessions(connection, wish)?;
-    let reworded = reword::reword(connection, &wish.reworded)?;
+    let reworded = reword::reword_all(connection, &wish.reworded)?;
     let has_dropped = ledger::forget::drop_memories(connection)?;
     let events = went.events + swept.events;
-    let ids = |rows: &[Row]| rows.iter().map(|row| row.id).collect::<Vec<CommitId>>();
+    let ids = |rows: &[Row]| rows.iter().map(|row| row.commit.id).collect::<Vec<CommitId>>();
     let mut forgotten = Forgotten {
         removed: ids(&plan.gone),
         cut: ids(&asked),
@@ -80,12 +70,12 @@ pub(super) fn forget(
     };
     let by = Some(wish.by.as_str());
     for row in plan.gone.iter().chain(&cut).filter(|_| wish.is_final) {
-        marks::set(connection, (marks::TOMBSTONE, &row.id.to_bytes()), wish.at, by)?;
+        marks::set(connection, (marks::TOMBSTONE, &row.commit.id.to_bytes()), wish.at, by)?;
     }
     // What is a hole already holds nothing that could go, but something could fill it.
     for row in &holes {
-        if marks::set(connection, (marks::TOMBSTONE, &row.id.to_bytes()), wish.at, by)? {
-            forgotten.sealed.push(row.id);
+        if marks::set(connection, (marks::TOMBSTONE, &row.commit.id.to_bytes()), wish.at, by)? {
+            forgotten.sealed.push(row.commit.id);
         }
     }
     forgotten.sealed.sort();
@@ -96,12 +86,12 @@ pub(super) fn forget(
     let has_fewer_events = events > 0 || !wish.ledgers.is_empty();
     let has_less = forgotten.sessions > 0 || has_fewer_events || !plan.gone.is_empty() || !cut.is_empty();
     if has_less {
-        stored::set_due(connection, plan.gone.iter().chain(&cut).map(|row| row.row), wish.at)?;
+        stored::set_due(connection, plan.gone.iter().chain(&cut).map(|row| row.commit.row), wish.at)?;
     }
     if swept.any || has_cleared || has_dropped || has_less || reworded > 0 {
         marks::set(connection, (marks::UNFINISHED, &[]), wish.at, by)?;
     }
-    Ok((forgotten, swept.packed))
+    Ok((forgotten, packed))
 }
 
 /// Forgets a session's events alone, within a transaction that the caller commits or rolls back. Lines that a commit
@@ -116,8 +106,8 @@ pub(super) fn forget_events(
         stored::set_due(connection, std::iter::empty(), Timestamp::EPOCH)?;
     }
     let going = (went.lines, &BTreeSet::new());
-    let swept = contents::give_up((connection, packs), Scan::Tables, going, Lines::Keep)?;
-    Ok((went.events, swept.packed))
+    let (_, packed) = contents::give_up((connection, packs), Scan::Tables, going, Lines::Keep)?;
+    Ok((went.events, packed))
 }
 
 /// Forgets some events of a ledger alone, and what was made of them, as [`forget_events`] does.
@@ -132,8 +122,8 @@ pub(super) fn forget_part(
         stored::set_due(connection, std::iter::empty(), Timestamp::EPOCH)?;
     }
     let going = (went.lines, &BTreeSet::new());
-    let swept = contents::give_up((connection, packs), Scan::Tables, going, Lines::Keep)?;
-    Ok((went.events, swept.packed))
+    let (_, packed) = contents::give_up((connection, packs), Scan::Tables, going, Lines::Keep)?;
+    Ok((went.events, packed))
 }
 
 /// Says whether a session has events that say something.

@@ -1,12 +1,12 @@
 //! Keys of events as they are stored: found, given, and forgotten with their first event.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use stemmata_model::{EventSeq, Timestamp};
+use stemmata_model::Timestamp;
 
-use super::rows::FORGOTTEN;
+use super::rows::{FORGOTTEN, place};
 use crate::error::StoreError;
 use crate::ledger::{EventKey, Keyed};
-use crate::sqlite::failure::{During, unreadable};
+use crate::sqlite::failure::During;
 use crate::sqlite::seals::{EVENT_KEY, execute_sealed};
 
 const READING: &str = "reading keys of events";
@@ -34,9 +34,7 @@ pub(in crate::sqlite) fn find(
                 .optional()
         })
         .during(READING)?;
-    let place = |seq: i64| {
-        EventSeq::new(seq.cast_unsigned()).ok_or_else(|| unreadable("event_key.first", &seq, &"no place"))
-    };
+    let place = |seq| place("event_key.first", seq);
     let keyed = |(digest, first, last, until): (_, _, _, Option<i64>)| {
         let (digest, until) = (EventKey::from_bytes(digest), until.map(Timestamp::from_micros));
         Ok(Keyed { key, digest, first: place(first)?, last: place(last)?, until })

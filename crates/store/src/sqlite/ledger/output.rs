@@ -6,8 +6,9 @@ use rusqlite::{Connection, OptionalExtension};
 use stemmata_model::{EventSeq, LedgerId, Topic, topics};
 
 use super::names::Names;
-use super::rows::{EventRow, LedgerRow, ReceiptRow, event_columns};
+use super::rows::{EventRow, LedgerRow, ReceiptRow, event_columns, place};
 use crate::error::StoreError;
+use crate::rules::output::receipt_after;
 use crate::sqlite::failure::During;
 
 /// Events that one transaction of a trim looks at.
@@ -22,7 +23,7 @@ pub(in crate::sqlite) fn bound(
     if !ledger.has_too_much() {
         return Ok(());
     }
-    let mut receipt = ReceiptRow::load(connection, (ledger.row, topic))?.unwrap_or_default();
+    let mut receipt = ReceiptRow::load(connection, (ledger.row, topic))?;
     while ledger.has_too_much() {
         let Some(event) = next((connection, ledger.row, topic), (false, receipt.cleared[0]), i64::MAX)?
         else {
@@ -60,8 +61,9 @@ impl<'a> Trim<'a> {
     pub(super) fn step(&mut self, connection: &Connection) -> Result<bool, StoreError> {
         let Some(mut ledger) = LedgerRow::find(connection, self.id)? else { return Ok(false) };
         let Some(row) = Names::default().find(connection, self.topic.as_str())? else { return Ok(false) };
-        let mut receipt = ReceiptRow::load(connection, (ledger.row, row))?.unwrap_or_default();
-        let before = receipt.events;
+        let mut receipt = ReceiptRow::load(connection, (ledger.row, row))?;
+        let gone = |row: &ReceiptRow| row.receipt.map_or(0, |receipt| receipt.events);
+        let before = gone(&receipt);
         for (cleared, looked) in receipt.cleared.iter_mut().zip(self.looked) {
             *cleared = looked.max(*cleared);
         }
@@ -77,11 +79,11 @@ impl<'a> Trim<'a> {
             events += 1;
         }
         self.looked = receipt.cleared;
-        if receipt.events > before {
+        if gone(&receipt) > before {
             receipt.put(connection, (ledger.row, row))?;
             ledger.put(connection)?;
         }
-        self.trimmed += (receipt.events - before).cast_unsigned();
+        self.trimmed += gone(&receipt) - before;
         Ok(events == TRIM_STEP_EVENTS)
     }
 
@@ -132,7 +134,7 @@ fn let_go(
         return Ok(());
     }
     let gone = event.let_go(connection, false)?;
-    receipt.add(event.seq, gone);
+    receipt.receipt = Some(receipt_after(receipt.receipt.as_ref(), place("event.seq", event.seq)?, gone));
     if is_output {
         ledger.count_output(-1, -gone.bytes.cast_signed());
     }

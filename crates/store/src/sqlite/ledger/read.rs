@@ -4,13 +4,13 @@
 
 use rusqlite::{OptionalExtension, params};
 use stemmata_model::{
-    ArtifactId, CommitId, Event, EventSeq, Gone, Json, LedgerId, Party, Payload, SessionId, Timestamp, Topic,
+    ArtifactId, CommitId, Event, Gone, Json, LedgerId, Party, Payload, SessionId, Timestamp, Topic,
 };
 
 use super::keys;
 use super::names::Names;
 use super::query::Asked;
-use super::rows::{EventRow, FORGOTTEN, LINE, LedgerRow, PLAIN, ReceiptRow};
+use super::rows::{EventRow, FORGOTTEN, LINE, LedgerRow, PLAIN, ReceiptRow, place};
 use crate::error::StoreError;
 use crate::ledger::{Coverage, EventKey, EventPage, EventQuery, Filling, Keyed, Ledger, Receipt, SavedState};
 use crate::sqlite::failure::{During, unreadable};
@@ -103,7 +103,7 @@ impl Reader {
         self.within_read(|connection| {
             let Some(ledger) = LedgerRow::find(connection, ledger)? else { return Ok(None) };
             let Some(topic) = Names::default().find(connection, topic.as_str())? else { return Ok(None) };
-            ReceiptRow::load(connection, (ledger.row, topic))?.map(|row| row.receipt()).transpose()
+            Ok(ReceiptRow::load(connection, (ledger.row, topic))?.receipt)
         })
     }
 
@@ -169,7 +169,7 @@ impl Reader {
             .during(READING)?;
         let coverage = |(id, through)| {
             let commit = CommitId::from_bytes(id);
-            Ok(Coverage { commit, ledger: ledger.clone(), through: place(through)? })
+            Ok(Coverage { commit, ledger: ledger.clone(), through: place("event.seq", through)? })
         };
         found.map(coverage).transpose()
     }
@@ -177,10 +177,6 @@ impl Reader {
 
 fn ledger_id(id: &str) -> Result<LedgerId, StoreError> {
     LedgerId::new(id).map_err(|error| unreadable("ledger.id", &id, &error))
-}
-
-fn place(seq: i64) -> Result<EventSeq, StoreError> {
-    EventSeq::new(seq.cast_unsigned()).ok_or_else(|| unreadable("event.seq", &seq, &"no place"))
 }
 
 fn known(connection: &rusqlite::Connection, row: LedgerRow) -> Result<Ledger, StoreError> {
@@ -254,7 +250,7 @@ fn event_of(
         }
     };
     Ok(Some(Event {
-        seq: place(row.seq)?,
+        seq: place("event.seq", row.seq)?,
         session,
         at: Timestamp::from_micros(row.at),
         topic,
@@ -290,5 +286,5 @@ pub(in crate::sqlite) fn coverage(
     ledger: &str,
     through: i64,
 ) -> Result<Coverage, StoreError> {
-    Ok(Coverage { commit, ledger: ledger_id(ledger)?, through: place(through)? })
+    Ok(Coverage { commit, ledger: ledger_id(ledger)?, through: place("event.seq", through)? })
 }

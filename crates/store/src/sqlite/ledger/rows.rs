@@ -4,11 +4,11 @@
 
 use rusqlite::types::ToSql;
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use stemmata_model::{ArtifactId, Gone, LedgerId, Timestamp, artifact_id, to_u64};
+use stemmata_model::{ArtifactId, EventSeq, Gone, LedgerId, Timestamp, artifact_id, to_u64};
 
 use crate::error::StoreError;
-use crate::ledger::{OUTPUT_BYTES_MAX, OUTPUT_EVENTS_MAX, Receipt};
-use crate::rules::events::chained;
+use crate::ledger::Receipt;
+use crate::rules::output::exceeds;
 use crate::sqlite::failure::{During, unreadable};
 use crate::sqlite::seals::{EVENT, LEDGER, RECEIPT, execute_sealed};
 
@@ -141,9 +141,9 @@ impl LedgerRow {
     }
 
     /// Says whether there is more raw output than a ledger keeps.
-    pub(in crate::sqlite) const fn has_too_much(&self) -> bool {
-        self.output_events > OUTPUT_EVENTS_MAX.cast_signed()
-            || self.output_bytes > OUTPUT_BYTES_MAX.cast_signed()
+    pub(in crate::sqlite) fn has_too_much(&self) -> bool {
+        // Counts that damage made negative are no reason to let go of anything.
+        exceeds(self.output_events.max(0).cast_unsigned(), self.output_bytes.max(0).cast_unsigned())
     }
 }
 
@@ -315,10 +315,8 @@ impl EventRow<String> {
 /// A row of `receipt`.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::sqlite) struct ReceiptRow {
-    pub(in crate::sqlite) events: i64,
-    pub(in crate::sqlite) bytes: i64,
-    pub(in crate::sqlite) chain: [u8; 32],
-    pub(in crate::sqlite) through: i64,
+    /// What it says; none before anything is gone.
+    pub(in crate::sqlite) receipt: Option<Receipt>,
     /// Up to where no payload is left: of events that may not enter a prompt, and of those that may.
     pub(in crate::sqlite) cleared: [i64; 2],
 }
@@ -327,55 +325,43 @@ impl ReceiptRow {
     pub(in crate::sqlite) fn load(
         connection: &Connection,
         (ledger, topic): (i64, i64),
-    ) -> Result<Option<Self>, StoreError> {
-        connection
+    ) -> Result<Self, StoreError> {
+        let found: Option<(i64, i64, [u8; 32], i64, [i64; 2])> = connection
             .prepare_cached(
                 "SELECT events, bytes, chain, through, raw_through, replayable_through FROM receipt \
                  WHERE ledger = ?1 AND topic = ?2",
             )
             .and_then(|mut statement| {
                 let take = |row: &Row<'_>| {
-                    Ok(Self {
-                        events: row.get(0)?,
-                        bytes: row.get(1)?,
-                        chain: row.get(2)?,
-                        through: row.get(3)?,
-                        cleared: [row.get(4)?, row.get(5)?],
-                    })
+                    let cleared = [row.get(4)?, row.get(5)?];
+                    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, cleared))
                 };
                 statement.query_row([ledger, topic], take).optional()
             })
-            .during("reading a receipt")
+            .during("reading a receipt")?;
+        let Some((events, bytes, chain, through, cleared)) = found else { return Ok(Self::default()) };
+        let (events, bytes) = (events.cast_unsigned(), bytes.cast_unsigned());
+        let through = place("receipt.through", through)?;
+        Ok(Self { receipt: Some(Receipt { events, bytes, chain, through }), cleared })
     }
 
+    /// Writes the row, once there is something to say.
     pub(in crate::sqlite) fn put(
         &self,
         connection: &Connection,
         (ledger, topic): (i64, i64),
     ) -> Result<(), StoreError> {
+        let Some(Receipt { events, bytes, chain, through }) = self.receipt else { return Ok(()) };
+        let [events, bytes, through] = [events, bytes, through.get()].map(u64::cast_signed);
         let [raw, replayable] = self.cleared;
-        let values =
-            params![ledger, topic, self.events, self.bytes, self.chain, self.through, raw, replayable];
+        let values = params![ledger, topic, events, bytes, chain, through, raw, replayable];
         let sql = "INSERT OR REPLACE INTO receipt (ledger, topic, events, bytes, chain, through, raw_through, \
                    replayable_through, seal) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
         execute_sealed(connection, sql, &RECEIPT, values, "writing a receipt").map(|_| ())
     }
+}
 
-    /// Adds a payload that went.
-    pub(in crate::sqlite) fn add(&mut self, seq: i64, gone: Gone) {
-        self.events += 1;
-        self.bytes = self.bytes.saturating_add(gone.bytes.cast_signed());
-        self.chain = chained(self.chain, gone.hash, gone.bytes);
-        self.through = self.through.max(seq);
-    }
-
-    pub(in crate::sqlite) fn receipt(&self) -> Result<Receipt, StoreError> {
-        let through = stemmata_model::EventSeq::new(self.through.cast_unsigned());
-        Ok(Receipt {
-            events: self.events.cast_unsigned(),
-            bytes: self.bytes.cast_unsigned(),
-            chain: self.chain,
-            through: through.ok_or_else(|| unreadable("receipt.through", &self.through, &"no place"))?,
-        })
-    }
+/// Reads the place of an event.
+pub(in crate::sqlite) fn place(column: &'static str, seq: i64) -> Result<EventSeq, StoreError> {
+    EventSeq::new(seq.cast_unsigned()).ok_or_else(|| unreadable(column, &seq, &"no place"))
 }

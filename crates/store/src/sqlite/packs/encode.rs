@@ -11,11 +11,11 @@ use stemmata_model::{ArtifactId, to_u64};
 use super::Packs;
 use super::leaning::{Leaning, Original};
 use super::output::{Laid, Output};
-use super::plan::{BlockPlan, Member, Strand};
 use crate::error::StoreError;
 use crate::pack::PackName;
 use crate::pack::format::{BlockCoding, BlockEntry};
 use crate::pack::frame;
+use crate::rules::packing::{BlockPlan, Member, Strand};
 use crate::sqlite::read::Borrowed;
 use crate::sqlite::read::literals::{Failure, Kept, Key, Literals};
 

@@ -14,6 +14,7 @@ mod plan;
 pub(super) mod rewrite;
 mod run;
 mod sources;
+mod verify;
 
 use std::io;
 use std::path::{Path, PathBuf};

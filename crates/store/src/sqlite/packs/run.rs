@@ -11,6 +11,7 @@ use super::plan::{self, Plan};
 use crate::error::StoreError;
 use crate::maintain::pack::{PackOptions, Packed};
 use crate::pack::frame;
+use crate::rules::packing::cut;
 use crate::sqlite::failure::During;
 use crate::sqlite::{Maintained, shrink};
 
@@ -33,7 +34,7 @@ pub(in crate::sqlite) fn pack(store: &Maintained<'_>, options: &PackOptions) -> 
     let mut applied = Applied::default();
     let mut reader = store.pool.reader()?;
     for round in &plan.rounds {
-        let mut blocks = plan::cut(round).into_iter();
+        let mut blocks = cut(round).into_iter();
         while let Some(pack) = encoder.next_pack(&mut reader, round, &mut blocks)? {
             if applied.apply(store.group, &pack, options.now)? {
                 packed.packs += 1;

@@ -8,9 +8,10 @@ use std::collections::BTreeSet;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::blocks::{BlockRow, find_block};
-use super::plan::{Member, literal_rows};
+use super::plan::literal_rows;
 use crate::error::StoreError;
 use crate::pack::bounds::{BASE_BLOCKS_MAX, BASE_DEPTH_MAX, BLOCK_BYTES_TARGET};
+use crate::rules::packing::Member;
 use crate::sqlite::failure::During;
 
 const LOOKING: &str = "looking for blocks to lean on";

@@ -9,12 +9,12 @@ use stemmata_model::{ArtifactId, Commit, CommitCore, CommitId, CommitPrefix, Tim
 use super::Reader;
 use crate::error::StoreError;
 use crate::filters::TipFilter;
+use crate::rules::figures::Figures;
+use crate::rules::state;
 use crate::seam::Page;
 use crate::seam::StoredAt;
 use crate::sqlite::failure::{During, unreadable};
-use crate::sqlite::figures::Figures;
 use crate::sqlite::kinds::Kinds;
-use crate::sqlite::state;
 use crate::write::{SIDECAR_FORMAT, SessionKey};
 
 /// The columns of a commit, in the order of [`Found`].
@@ -30,6 +30,17 @@ macro_rules! commit_columns {
 }
 
 pub(super) use commit_columns;
+
+/// The condition that nothing continues the commit `c`. Most children are in the next row, where they are found without the
+/// index that all others are in.
+macro_rules! childless {
+    () => {
+        "NOT EXISTS (SELECT 1 FROM commits n WHERE n.row = c.row + 1 AND n.parent = c.row) \
+         AND NOT EXISTS (SELECT 1 FROM commits n WHERE n.parent = c.row AND n.parent <> n.row - 1)"
+    };
+}
+
+pub(in crate::sqlite) use childless;
 
 /// The commits that a session saw.
 const SEEN_BY: &str = concat!(

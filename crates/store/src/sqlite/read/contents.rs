@@ -12,9 +12,9 @@ use super::commits::sql_limit;
 use super::literals::{Failure, Kept, Key, Literals, READING};
 use crate::error::StoreError;
 use crate::rules::bounds::check_range;
+use crate::rules::pieces::{self, Piece};
 use crate::seam::Sink;
 use crate::sqlite::failure::During;
-use crate::sqlite::pieces::{self, Piece};
 
 pub(in crate::sqlite) use super::literals::key_of;
 
@@ -35,10 +35,10 @@ pub(in crate::sqlite) fn read_pieces(
     for piece in pieces {
         let damaged = |what: &str| StoreError::Corrupt {
             artifact: id,
-            reason: format!("its part in row {}{what}", piece.row),
+            reason: format!("its part in row {}{what}", piece.of),
         };
-        if in_hand != Some(piece.row) {
-            match literals.load(Key::Row(piece.row)) {
+        if in_hand != Some(piece.of) {
+            match literals.load(Key::Row(piece.of)) {
                 Ok(Kept::Literal(_)) => {}
                 Ok(Kept::Composed { .. }) => return Err(damaged(" is a list of ranges too")),
                 Ok(Kept::Forgotten) => return Err(damaged(" was forgotten")),
@@ -46,7 +46,7 @@ pub(in crate::sqlite) fn read_pieces(
                 Err(Failure::Damaged(what)) => return Err(damaged(&format!(": {what}"))),
                 Err(Failure::Store(error)) => return Err(error),
             }
-            in_hand = Some(piece.row);
+            in_hand = Some(piece.of);
         }
         let end = piece.offset.saturating_add(piece.length);
         let range = index(piece.offset)..index(end);
@@ -69,21 +69,7 @@ pub(super) fn read_composed(
         let wanted: Vec<Piece> = pieces::cut(pieces, range.start, range.end.max(range.start)).collect();
         return read_pieces(literals, id, &wanted, sink);
     }
-    let mut hasher = blake3::Hasher::new();
-    let mut length = 0_u64;
-    read_pieces(literals, id, pieces, &mut |bytes| {
-        hasher.update(bytes);
-        length += to_u64(bytes.len());
-        sink(bytes)
-    })?;
-    let damaged = |reason: String| StoreError::Corrupt { artifact: id, reason };
-    if hasher.finalize().as_bytes() != id.as_bytes() {
-        return Err(damaged("its parts together have another hash".to_owned()));
-    }
-    if length != whole {
-        return Err(damaged(format!("its parts have {length} bytes instead of {whole}")));
-    }
-    Ok(())
+    pieces::read_whole((id, whole), sink, |sink| read_pieces(literals, id, pieces, sink))
 }
 
 /// Returns a content by its row, with its hash; none where it is gone.

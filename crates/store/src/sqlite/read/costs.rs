@@ -9,9 +9,9 @@ use super::Reader;
 use super::commits::key_of;
 use crate::error::StoreError;
 use crate::maintain::costs::{ContentCost, Counted};
-use crate::sqlite::coding::Coding;
+use crate::rules::coding::Coding;
+use crate::rules::pieces;
 use crate::sqlite::failure::{During, unreadable};
-use crate::sqlite::pieces;
 
 const COUNTING: &str = "counting what commits take";
 
@@ -71,8 +71,8 @@ fn cost_of(
         let pieces =
             pieces::decode(&list).ok_or_else(|| unreadable("content.bytes", &row, &"no list of ranges"))?;
         for piece in pieces {
-            if counted.is_new(piece.row.to_le_bytes())
-                && let Some(literal) = rows.find(piece.row)?
+            if counted.is_new(piece.of.to_le_bytes())
+                && let Some(literal) = rows.find(piece.of)?
             {
                 add(&mut cost, &literal);
             }

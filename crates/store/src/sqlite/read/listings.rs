@@ -11,12 +11,12 @@ use super::commits::{sql_limit, sql_skip};
 use super::names::LAST;
 use crate::error::StoreError;
 use crate::filters::SessionFilter;
+use crate::rules::codes;
+use crate::rules::coding::Coding;
+use crate::rules::figures::Figures;
 use crate::rules::project;
 use crate::seam::{Page, Usage};
-use crate::sqlite::codes;
-use crate::sqlite::coding::Coding;
 use crate::sqlite::failure::{During, unreadable};
-use crate::sqlite::figures::Figures;
 use crate::sqlite::places::{OfPlace, PlaceKey};
 use crate::write::{Placement, SIDECAR_FORMAT, Session, SessionKey};
 

@@ -9,11 +9,11 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 use stemmata_model::{ArtifactId, artifact_id};
 
 use crate::error::StoreError;
+use crate::rules::coding::{self, Coding};
+use crate::rules::pieces::{self, Piece};
 use crate::seam::PART_BYTES_MAX;
-use crate::sqlite::coding::{self, Coding};
 use crate::sqlite::failure::During;
 use crate::sqlite::packs::{BlockError, Loaded, Packs};
-use crate::sqlite::pieces::{self, Piece};
 
 pub(super) const READING: &str = "reading a content";
 
@@ -153,7 +153,7 @@ impl<'a> Literals<'a> {
     }
 
     /// Returns the hash of a content by its row.
-    pub(super) fn hash_of(&self, row: i64) -> Result<Option<ArtifactId>, StoreError> {
+    pub(in crate::sqlite) fn hash_of(&self, row: i64) -> Result<Option<ArtifactId>, StoreError> {
         self.connection
             .prepare_cached(
                 "SELECT hash FROM content WHERE row = ?1 UNION ALL SELECT hash FROM packed WHERE row = ?1 LIMIT 1",

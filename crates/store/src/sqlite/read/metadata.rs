@@ -8,7 +8,7 @@ use stemmata_model::{CommitId, EntryId, Principal, Timestamp};
 use super::Reader;
 use super::commits::{key_of, sql_limit};
 use crate::error::StoreError;
-use crate::sqlite::codes::{self, KIND_AUDIT, KIND_NOTE, KIND_PIN, KIND_SUMMARY, KIND_TAG};
+use crate::rules::codes::{self, KIND_AUDIT, KIND_NOTE, KIND_PIN, KIND_SUMMARY, KIND_TAG};
 use crate::sqlite::failure::{During, unreadable};
 use crate::write::{Annotations, AuditRecord, Link};
 

@@ -15,7 +15,6 @@ mod parts;
 mod sightings;
 pub(super) mod verify;
 pub(super) mod verify_events;
-mod verify_packs;
 
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
@@ -39,7 +38,7 @@ pub(super) struct Reader {
     kinds: Kinds,
     pub(super) names: Names,
     buffers: contents::Buffers,
-    packs: Arc<Packs>,
+    pub(super) packs: Arc<Packs>,
 }
 
 impl Reader {

@@ -8,8 +8,8 @@ use super::commits::sql_limit;
 use super::listings::{Found, SESSION_COLUMNS};
 use super::metadata::{LINK_COLUMNS, LinkColumns, take_link};
 use crate::error::StoreError;
+use crate::rules::codes;
 use crate::seam::{END_CHARS_MIN, IdPart};
-use crate::sqlite::codes;
 use crate::sqlite::failure::{During, unreadable};
 use crate::write::{Link, LinkKind, SIDECAR_FORMAT, Session};
 

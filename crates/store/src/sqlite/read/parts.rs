@@ -8,10 +8,10 @@ use stemmata_model::ArtifactId;
 use super::Reader;
 use super::contents::key_of;
 use crate::error::StoreError;
+use crate::rules::coding::Coding;
+use crate::rules::pieces;
 use crate::seam::PartOf;
-use crate::sqlite::coding::Coding;
 use crate::sqlite::failure::{During, unreadable};
-use crate::sqlite::pieces;
 
 const READING: &str = "reading a content's parts";
 
@@ -44,10 +44,10 @@ impl Reader {
         let mut in_hand: Option<(i64, ArtifactId)> = None;
         for piece in pieces {
             let of = match in_hand {
-                Some((row, of)) if row == piece.row => of,
-                Some(_) | None => self.hash_of(piece.row, id)?,
+                Some((row, of)) if row == piece.of => of,
+                Some(_) | None => self.hash_of(piece.of, id)?,
             };
-            in_hand = Some((piece.row, of));
+            in_hand = Some((piece.of, of));
             parts.push(PartOf { of, offset: piece.offset, length: piece.length });
         }
         Ok(Some(parts))

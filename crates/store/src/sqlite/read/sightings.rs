@@ -11,8 +11,8 @@ use super::Reader;
 use super::commits::{key_of, sql_limit};
 use super::listings::Below;
 use crate::error::StoreError;
+use crate::rules::codes;
 use crate::seam::ResolveScope;
-use crate::sqlite::codes;
 use crate::sqlite::failure::{During, unreadable};
 
 use crate::write::SIDECAR_FORMAT;

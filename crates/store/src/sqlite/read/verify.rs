@@ -6,14 +6,14 @@ use rusqlite::Row;
 use stemmata_model::{ArtifactId, CommitId};
 
 use super::Reader;
-use super::commits::{Found, commit_columns};
+use super::commits::{Found, childless, commit_columns};
 use super::contents::{Buffers, read_composed};
 use super::literals::{Kept, Key, content_columns, decode_literal};
 use crate::error::StoreError;
+use crate::rules::coding::Coding;
+use crate::rules::figures::Figures;
 use crate::seam::{Damage, Verified};
-use crate::sqlite::coding::Coding;
 use crate::sqlite::failure::During;
-use crate::sqlite::figures::Figures;
 use crate::sqlite::open::STORE_FILE;
 use crate::sqlite::seals::{SEALED, Sealed};
 
@@ -277,9 +277,9 @@ impl Reader {
             ", (SELECT figures FROM commits WHERE row = c.parent), \
              ifnull((SELECT length FROM content WHERE row = ifnull(c.native, c.artifact)), \
              (SELECT length FROM packed WHERE row = ifnull(c.native, c.artifact))), \
-             c.tip, c.state & 3 < 2 AND NOT EXISTS (SELECT 1 FROM commits n WHERE n.row = c.row + 1 \
-             AND n.parent = c.row) AND NOT EXISTS (SELECT 1 FROM commits n WHERE n.parent = c.row \
-             AND n.parent <> n.row - 1) FROM commits c"
+             c.tip, c.state & 3 < 2 AND ",
+            childless!(),
+            " FROM commits c"
         );
         let mut statement = self.connection.prepare(sql).during(VERIFYING)?;
         let mut rows = statement.query([]).during(VERIFYING)?;

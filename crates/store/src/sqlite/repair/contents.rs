@@ -5,11 +5,11 @@ use stemmata_model::{ArtifactId, artifact_id, to_u64};
 
 use crate::error::StoreError;
 use crate::maintain::repair::{RepairSource, Repaired};
+use crate::rules::coding::{Coding, encode};
+use crate::rules::pieces::{self, Piece};
 use crate::seam::{PART_BYTES_MAX, PARTS_MAX};
 use crate::sqlite::SqliteStore;
-use crate::sqlite::coding::{Coding, encode};
 use crate::sqlite::failure::During;
-use crate::sqlite::pieces::{self, Piece};
 use crate::sqlite::read::literals::key_of;
 
 const MENDING: &str = "mending a content";
@@ -140,7 +140,7 @@ fn twins(connection: &Connection, victim: &Victim) -> Result<Vec<(ArtifactId, u6
         let (Ok(hash), Ok(list)) = (row.get(0), row.get::<_, Vec<u8>>(1)) else { continue };
         let mut at = 0_u64;
         for piece in pieces::decode(&list).unwrap_or_default() {
-            if piece.row == victim.row && piece.offset == 0 && piece.length == victim.length {
+            if piece.of == victim.row && piece.offset == 0 && piece.length == victim.length {
                 found.push((ArtifactId::from_bytes(hash), at));
                 break;
             }
@@ -244,7 +244,7 @@ fn literal_row(connection: &Connection, bytes: Vec<u8>) -> Result<Piece, StoreEr
     let id = artifact_id(&bytes);
     let length = to_u64(bytes.len());
     if let Some(known) = victim(connection, id)?.filter(|known| !known.is_list) {
-        return Ok(Piece { row: known.row, offset: 0, length });
+        return Ok(Piece { of: known.row, offset: 0, length });
     }
     let row: i64 = connection
         .query_row(
@@ -254,5 +254,5 @@ fn literal_row(connection: &Connection, bytes: Vec<u8>) -> Result<Piece, StoreEr
         )
         .during(MENDING)?;
     put_literal(connection, id, row, bytes)?;
-    Ok(Piece { row, offset: 0, length })
+    Ok(Piece { of: row, offset: 0, length })
 }

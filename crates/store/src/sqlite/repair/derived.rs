@@ -6,10 +6,11 @@ use rusqlite::{Connection, params};
 
 use crate::error::StoreError;
 use crate::maintain::repair::Repaired;
+use crate::rules::figures::Figures;
 use crate::seam::Damage;
 use crate::sqlite::SqliteStore;
 use crate::sqlite::failure::During;
-use crate::sqlite::figures::Figures;
+use crate::sqlite::read::commits::childless;
 
 const RECOMPUTING: &str = "recomputing what follows from commits";
 
@@ -17,9 +18,11 @@ const RECOMPUTING: &str = "recomputing what follows from commits";
 const STATEMENTS: [(&str, &str); 4] = [
     (
         "tips",
-        "UPDATE commits AS c SET tip = NOT tip WHERE tip IS NOT (c.state & 3 < 2 \
-         AND NOT EXISTS (SELECT 1 FROM commits n WHERE n.row = c.row + 1 AND n.parent = c.row) \
-         AND NOT EXISTS (SELECT 1 FROM commits n WHERE n.parent = c.row AND n.parent <> n.row - 1))",
+        concat!(
+            "UPDATE commits AS c SET tip = NOT tip WHERE tip IS NOT (c.state & 3 < 2 AND ",
+            childless!(),
+            ")"
+        ),
     ),
     (
         "sightings of commits",

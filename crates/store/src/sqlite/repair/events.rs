@@ -7,12 +7,13 @@ use stemmata_model::{Event, EventSeq, Json, LedgerId, Payload};
 use crate::error::StoreError;
 use crate::ledger::EventQuery;
 use crate::maintain::repair::{RepairSource, Repaired};
+use crate::rules::seals::KEPT;
 use crate::sqlite::failure::During;
 use crate::sqlite::ledger::names::Names;
 use crate::sqlite::ledger::rows::{FORGOTTEN, LINE, LedgerRow, PLAIN, TRIMMED};
 use crate::sqlite::read::contents::key_of;
 use crate::sqlite::read::verify_events::Counted;
-use crate::sqlite::seals::{Broken, KEPT};
+use crate::sqlite::seals::Broken;
 
 const MENDING: &str = "mending rows of ledgers";
 

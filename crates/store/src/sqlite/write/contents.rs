@@ -2,20 +2,16 @@
 //!
 //! Reading them is `read`'s.
 
-use std::ops::Range;
-
 use rusqlite::{Connection, OptionalExtension, params};
 use stemmata_model::{ArtifactId, to_u64};
 
 use super::Transaction;
 use crate::error::StoreError;
-use crate::rules::bounds::check_range;
-use crate::seam::PARTS_MAX;
-use crate::sqlite::coding::Coding;
-use crate::sqlite::failure::{During, unreadable};
+use crate::rules::coding::Coding;
+use crate::rules::pieces::{self, Composition, Held, Piece};
+use crate::rules::prepare::{Literal, Part};
+use crate::sqlite::failure::During;
 use crate::sqlite::marks::{self, CONDEMNED_CONTENT};
-use crate::sqlite::pieces::{self, Piece};
-use crate::sqlite::prepare::{Literal, Part};
 use crate::sqlite::read::contents::key_of;
 
 /// A content's row and length.
@@ -47,15 +43,15 @@ impl Transaction<'_> {
         {
             return self.insert_literal(literal).map(|known| known.row);
         }
-        let (pieces, length) = self.compose(parts)?;
-        self.insert_composed(id, &pieces, length)
+        let composition = self.compose(parts)?;
+        self.insert_composed(id, &composition)
     }
 
-    /// Stores an event's line unless it is there, and returns its row.
-    pub(super) fn store_line(&mut self, line: &Literal) -> Result<i64, StoreError> {
-        let known = match self.find_content(line.hash)? {
-            None => self.insert_literal(line)?,
-            Some(known) if known.is_forgotten => self.fill_literal(line, known)?,
+    /// Stores bytes as a literal content unless they are there, and returns its row.
+    pub(super) fn store_literal(&mut self, literal: &Literal) -> Result<i64, StoreError> {
+        let known = match self.find_content(literal.hash)? {
+            None => self.insert_literal(literal)?,
+            Some(known) if known.is_forgotten => self.fill_literal(literal, known)?,
             Some(known) => known,
         };
         Ok(known.row)
@@ -99,7 +95,7 @@ impl Transaction<'_> {
         {
             return self.fill_literal(literal, known).map(|known| known.row);
         }
-        let (pieces, length) = self.compose(parts)?;
+        let Composition { pieces, length } = self.compose(parts)?;
         // A part of it may be the whole: then it is filled by now.
         if self.find_content(id)?.is_some_and(|known| known.is_forgotten) {
             self.refer(&pieces)?;
@@ -129,76 +125,38 @@ impl Transaction<'_> {
         Ok(filled)
     }
 
-    fn compose(&mut self, parts: &[Part]) -> Result<(Vec<Piece>, u64), StoreError> {
-        let mut pieces: Vec<Piece> = Vec::new();
-        let mut length = 0_u64;
+    fn compose(&mut self, parts: &[Part]) -> Result<Composition<i64>, StoreError> {
+        let mut composition = Composition::default();
         for part in parts {
             let (of, range) = match part {
                 Part::Literal(literal) => {
-                    match self.find_content(literal.hash)? {
-                        None => self.insert_literal(literal)?,
-                        Some(known) if known.is_forgotten => self.fill_literal(literal, known)?,
-                        Some(known) => known,
-                    };
+                    self.store_literal(literal)?;
                     (literal.hash, 0..literal.length)
                 }
                 Part::Slice { of, offset, length } => (*of, *offset..offset.saturating_add(*length)),
             };
-            length = length.checked_add(range.end - range.start).ok_or(StoreError::Bound {
-                what: "bytes of a content",
-                value: u64::MAX,
-                bound: u64::MAX - 1,
-            })?;
-            self.flatten(of, range, &mut pieces)?;
-            if pieces.len() > PARTS_MAX {
-                return Err(StoreError::Bound {
-                    what: "parts of a content",
-                    value: u64::try_from(pieces.len()).unwrap_or(u64::MAX),
-                    bound: u64::try_from(PARTS_MAX).unwrap_or(u64::MAX),
-                });
-            }
+            let held = self.held(of)?;
+            composition.add(of, range, held)?;
         }
-        Ok((pieces, length))
+        Ok(composition)
     }
 
-    /// Adds the literal ranges that a range of a content stands for.
-    fn flatten(
-        &mut self,
-        of: ArtifactId,
-        range: Range<u64>,
-        pieces: &mut Vec<Piece>,
-    ) -> Result<(), StoreError> {
-        let known = self.find_content(of)?.ok_or(StoreError::ContentMissing(of))?;
+    /// Returns what there is of a content.
+    fn held(&mut self, id: ArtifactId) -> Result<Option<Held<i64>>, StoreError> {
+        let Some(known) = self.find_content(id)? else { return Ok(None) };
         if known.is_forgotten {
-            return Err(StoreError::ContentForgotten(of));
+            return Ok(Some(Held::Forgotten));
         }
-        check_range(range.start, range.end - range.start, known.length)?;
-        match self.pieces_of(of, known.row)? {
-            None => pieces::push(
-                pieces,
-                Piece { row: known.row, offset: range.start, length: range.end - range.start },
-            ),
-            Some(inner) => {
-                for piece in pieces::cut(&inner, range.start, range.end) {
-                    pieces::push(pieces, piece);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the ranges that a composed content is; none for a literal one.
-    fn pieces_of(&self, id: ArtifactId, row: i64) -> Result<Option<Vec<Piece>>, StoreError> {
         let list: Option<Vec<u8>> = self
             .connection
             .prepare_cached("SELECT iif(coding = 3, bytes, NULL) FROM content WHERE row = ?1")
-            .and_then(|mut statement| statement.query_row([row], |row| row.get(0)).optional())
+            .and_then(|mut statement| statement.query_row([known.row], |row| row.get(0)).optional())
             .during("reading a content's parts")?
             .flatten();
-        list.map(|list| {
-            pieces::decode(&list).ok_or_else(|| unreadable("content.bytes", &id, &"no list of ranges"))
-        })
-        .transpose()
+        Ok(Some(match list {
+            None => Held::Literal(known.row, known.length),
+            Some(list) => Held::Composed(pieces::list_of(&list, &id)?, known.length),
+        }))
     }
 
     fn insert_literal(&mut self, literal: &Literal) -> Result<Known, StoreError> {
@@ -235,13 +193,14 @@ impl Transaction<'_> {
         Ok(known)
     }
 
-    fn insert_composed(&mut self, id: ArtifactId, pieces: &[Piece], length: u64) -> Result<i64, StoreError> {
+    fn insert_composed(&mut self, id: ArtifactId, composition: &Composition<i64>) -> Result<i64, StoreError> {
         // A part of it may be the whole: then it is there by now.
         if let Some(known) = self.find_content(id)? {
             return Ok(known.row);
         }
-        self.refer(pieces)?;
-        let list = pieces::encode(pieces);
+        let length = composition.length;
+        self.refer(&composition.pieces)?;
+        let list = pieces::encode(&composition.pieces);
         let none: Option<i64> = None;
         let values = params![id.as_bytes(), length.cast_signed(), Coding::Composed.number(), none, list];
         let row = self.insert_content(values)?;
@@ -268,7 +227,7 @@ impl Transaction<'_> {
         for piece in pieces {
             self.execute(
                 "UPDATE content SET referred = 1 WHERE row = ?1 AND referred = 0",
-                [piece.row],
+                [piece.of],
                 "marking a content as referred to",
             )?;
         }

@@ -2,15 +2,13 @@
 //!
 //! How a commit that is here becomes one is `forget`'s, and how one is filled again `commits`'.
 
-use stemmata_model::{ArtifactId, Closure, CommitId};
+use stemmata_model::{Closure, CommitId};
 
 use super::Transaction;
-use super::commits::Rows;
 use crate::error::StoreError;
+use crate::rules::state;
 use crate::sqlite::failure::During;
-use crate::sqlite::figures::Figures;
 use crate::sqlite::marks;
-use crate::sqlite::state;
 use crate::write::{NewCommit, NewHole};
 
 impl Transaction<'_> {
@@ -21,31 +19,21 @@ impl Transaction<'_> {
         if let Some(known) = self.find_commit(id)? {
             return if self.is_hole(known)? { self.forget_with(id, hole.holds) } else { Ok(()) };
         }
-        let parent = self.parent_of(id, &hole.core)?;
-        let artifact = self.content_of_hole(hole.core.artifact, hole.artifact_bytes)?;
-        let native =
-            hole.core.native.map(|native| self.content_of_hole(native, hole.native_bytes)).transpose()?;
-        let native_bytes = native.unwrap_or(artifact).length;
         let new = NewCommit {
             core: hole.core.clone(),
             rules: hole.rules,
             closure: Closure::Forgotten,
             counts: hole.counts,
         };
-        let rows = Rows {
-            parent: parent.map(|parent| parent.row),
-            artifact: artifact.row,
-            native: native.map(|native| native.row),
-        };
-        let (depth, before_bytes) = super::commits::beginning(parent);
-        let figures = Figures {
-            native_bytes,
-            cumulative_bytes: before_bytes.saturating_add(native_bytes),
-            depth,
-            counts: hole.counts,
-            restated_entries: state::restated_entries(hole.core.commit_type),
-        };
-        self.add_commit((id, &new), rows, figures, parent)?;
+        self.add_commit(id, &new, &|transaction, content| {
+            let is_artifact = content == hole.core.artifact;
+            let length = if is_artifact { hole.artifact_bytes } else { hole.native_bytes };
+            // What is here of it stays as it is.
+            match transaction.find_content(content)? {
+                Some(known) => Ok(known),
+                None => transaction.insert_forgotten(content, length),
+            }
+        })?;
         self.forget_with(id, hole.holds)
     }
 
@@ -65,13 +53,5 @@ impl Transaction<'_> {
             return Ok(());
         };
         marks::set(self.connection, (marks::TOMBSTONE, &id.to_bytes()), at, by.as_deref()).map(drop)
-    }
-
-    /// Returns a hole's content: what is here of it stays as it is.
-    fn content_of_hole(&mut self, id: ArtifactId, length: u64) -> Result<super::contents::Known, StoreError> {
-        match self.find_content(id)? {
-            Some(known) => Ok(known),
-            None => self.insert_forgotten(id, length),
-        }
     }
 }

@@ -3,23 +3,23 @@
 //! What a ledger lets go of by itself is `sqlite::ledger::output`'s.
 
 use rusqlite::{OptionalExtension, params};
-use stemmata_model::{Json, LedgerId, NewPayload, Timestamp, topics};
+use stemmata_model::{Json, LedgerId, NewEvent, NewPayload, Timestamp, topics};
 
 use super::Transaction;
 use crate::error::StoreError;
-use crate::ledger::{Appended, Coverage, Keyed, LedgerChange, SavedState};
+use crate::ledger::{Append, Appended, Coverage, Keyed, LedgerChange, SavedState};
 use crate::rules::checks::{check_epoch, check_key, check_marks, check_reach};
 use crate::rules::events::{next_time, numbered};
+use crate::rules::prepare::Literal;
 use crate::sqlite::failure::During;
 use crate::sqlite::ledger::rows::{EventRow, LINE, LedgerRow, PLAIN};
 use crate::sqlite::ledger::{keys, output};
-use crate::sqlite::prepare::{PreparedAppend, PreparedEvent};
 use crate::sqlite::seals::{COVERAGE, LEDGER_MARK, STATE};
 
 const CHANGING: &str = "changing a ledger";
 
 impl Transaction<'_> {
-    pub(super) fn append(&mut self, append: &PreparedAppend) -> Result<(), StoreError> {
+    pub(super) fn append(&mut self, append: &Append, lines: &[Option<Literal>]) -> Result<(), StoreError> {
         let found = self.find_ledger(&append.ledger)?;
         let last = found.as_ref().map_or(0, |ledger| ledger.last.cast_unsigned());
         if let Some(expected) = append.expected.filter(|expected| *expected != last) {
@@ -48,11 +48,11 @@ impl Transaction<'_> {
             keys::put(self.connection, ledger.row, &keyed)?;
         }
         let mut output = None;
-        for (number, event) in (first.get()..).zip(&append.events) {
+        for ((number, event), line) in (first.get()..).zip(&append.events).zip(lines) {
             let before = ledger.last_at.map(Timestamp::from_micros);
-            let at = next_time(before, append.now, event.new.at);
+            let at = next_time(before, append.now, event.at);
             ledger.last_at = Some(at.as_micros());
-            let row = self.append_event((ledger.row, number.cast_signed(), at), event)?;
+            let row = self.append_event((ledger.row, number.cast_signed(), at), event, line.as_ref())?;
             if row.1 {
                 ledger.count_output(1, bytes_of(event));
                 output = Some(row.0);
@@ -72,13 +72,10 @@ impl Transaction<'_> {
     fn append_event(
         &mut self,
         (ledger, seq, at): (i64, i64, Timestamp),
-        event: &PreparedEvent,
+        new: &NewEvent,
+        line: Option<&Literal>,
     ) -> Result<(i64, bool), StoreError> {
-        let new = &event.new;
-        let content = match &event.line {
-            Some(line) => Some(self.store_line(line)?),
-            None => None,
-        };
+        let content = line.map(|line| self.store_literal(line)).transpose()?;
         let (text, data) = match &new.payload {
             NewPayload::Plain { text, data } => (text.as_deref(), data.as_ref().map(Json::as_str)),
             NewPayload::Line(_) => (None, None),
@@ -216,8 +213,8 @@ impl Transaction<'_> {
 }
 
 /// The bytes that an event's hash would cover.
-fn bytes_of(event: &PreparedEvent) -> i64 {
-    let length = match &event.new.payload {
+fn bytes_of(event: &NewEvent) -> i64 {
+    let length = match &event.payload {
         NewPayload::Plain { text, data } => {
             text.as_ref().map_or(0, String::len) + 1 + data.as_ref().map_or(0, |data| data.as_str().len())
         }

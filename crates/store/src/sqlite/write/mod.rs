@@ -24,12 +24,12 @@ use super::kinds::Kinds;
 use super::ledger::names::Names;
 use super::ledger::rows::LedgerRow;
 use super::marks::Present;
-use super::prepare::Prepared;
-use super::recent::Recent;
 use super::seals::{Sealed, execute_sealed};
 use crate::error::{StoreError, StoreErrorKind};
+use crate::rules::prepare::Prepared;
+use crate::rules::recent::Recent;
 use crate::seam::BatchOutcome;
-use crate::write::Write;
+use crate::write::{AuditRecord, Write};
 
 use stemmata_model::{ArtifactId, CommitId, LedgerId};
 
@@ -346,9 +346,9 @@ impl Writer {
 impl Transaction<'_> {
     fn apply(&mut self, write: &Prepared) -> Result<(), StoreError> {
         match write {
-            Prepared::Content { id, parts } => self.store_content(*id, parts).map(|_| ()),
-            Prepared::Commit { id, new } => self.store_commit(*id, new),
-            Prepared::Append(append) => self.append(append),
+            Prepared::Content(id, parts) => self.store_content(*id, parts).map(|_| ()),
+            Prepared::Commit(id, new) => self.store_commit(*id, new),
+            Prepared::Append(append, lines) => self.append(append, lines),
             Prepared::Plain(write) => self.apply_plain(write),
         }
     }
@@ -356,7 +356,7 @@ impl Transaction<'_> {
     fn apply_plain(&mut self, write: &Write) -> Result<(), StoreError> {
         match write {
             Write::Content(_) | Write::Commit(_) | Write::Append(_) => {
-                for prepared in super::prepare::prepare(vec![write.clone()]) {
+                for prepared in crate::rules::prepare::prepare(vec![write.clone()]) {
                     self.apply(&prepared)?;
                 }
                 Ok(())
@@ -371,7 +371,10 @@ impl Transaction<'_> {
             Write::ExpectTip { key, tip } => self.expect_tip(key, *tip),
             Write::Cursor { key, value } => self.keep_cursor(key, value),
             Write::Placement(placement) => self.place(placement),
-            Write::Annotate { commit, change, at, by } => self.annotate(*commit, change, (*at, by)),
+            Write::Annotate { commit, change, at, by } => {
+                let record = AuditRecord { at: *at, by: by.clone(), change: change.clone() };
+                self.annotate(*commit, &record)
+            }
             Write::MergeAnnotations { commit, records } => self.merge_annotations(*commit, records),
             Write::Link(link) => self.link(link),
             Write::Unlink(link) => self.unlink(link),
@@ -428,8 +431,8 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
+    use crate::rules::prepare::prepare;
     use crate::sqlite::open::{Opened, SqliteOptions, open_store};
-    use crate::sqlite::prepare::prepare;
     use crate::write::NewContent;
 
     fn panicked(writer: &mut Writer) {

@@ -9,7 +9,8 @@ use stemmata_model::{CommitId, Sighting, Timestamp};
 use super::Transaction;
 use super::commits::Known;
 use crate::error::StoreError;
-use crate::sqlite::codes;
+use crate::rules::codes;
+use crate::rules::latest::is_replaced;
 use crate::sqlite::failure::During;
 use crate::sqlite::forget::commits::remove_sessions;
 use crate::sqlite::places::{OfPlace, PlaceKey};
@@ -216,7 +217,7 @@ impl Transaction<'_> {
         let columns = (OfPlace::Placement, "placed_at");
         let known =
             place.row(self.connection, columns, |row| row.get::<_, i64>(0)).during("reading a placement")?;
-        if known.is_some_and(|known| known > placement.placed_at.as_micros()) {
+        if !is_replaced(known.map(Timestamp::from_micros), placement.placed_at) {
             return Ok(());
         }
         place.adopt(self.connection, OfPlace::Placement)?;

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 
-use super::Reader;
+use super::{BlockRow, block_rows};
 use crate::error::StoreError;
 use crate::pack::PackName;
 use crate::seam::{Damage, Verified};
 use crate::sqlite::failure::During;
-use crate::sqlite::packs::{BlockRow, block_rows};
+use crate::sqlite::read::Reader;
 
 const VERIFYING: &str = "verifying the packs";
 
@@ -24,7 +24,7 @@ struct Known {
 
 impl Reader {
     /// Reports every pack that is not what its name, its index and the database say.
-    pub(super) fn verify_packs(
+    pub(in crate::sqlite) fn verify_packs(
         &mut self,
         verified: &mut Verified,
         found: &mut dyn FnMut(Damage),

@@ -1,6 +1,7 @@
-//! What records of changes say together: summaries, tags, notes and pins as sets that merge.
+//! What a change does to a commit's metadata, and what records of changes say together: summaries, tags, notes and pins as
+//! sets that merge.
 //!
-//! Pure. The trail of a commit's changes is a set of records; what stands is a function of that set alone, so that
+//! The trail of a commit's changes is a set of records; what stands is a function of that set alone, so that
 //! stores which know the same records show the same metadata, in whatever order they learned of them. How records
 //! are kept is each backend's.
 
@@ -8,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use stemmata_model::{Principal, SummarySource};
 
+use crate::maintain::forget::Reworded;
 use crate::write::{Annotation, Annotations, AuditRecord};
 
 /// What the author of a record begins with that came in a bundle. It is put there when it comes in, whatever the bundle says,
@@ -42,15 +44,19 @@ impl AuditRecord {
     }
 }
 
-/// Leaves out what others said of a tag, the pin or the summary where something was said of it here: no bundle takes back
-/// what this store recorded, or stands in its place. Notes stand beside each other.
-fn counted(records: &BTreeSet<AuditRecord>) -> BTreeSet<AuditRecord> {
-    let subject = |change: &Annotation| match change {
+/// Returns what a change is about where only one thing can be said of it; notes stand beside each other.
+fn subject(change: &Annotation) -> Option<(u8, String)> {
+    match change {
         Annotation::AddTag(tag) | Annotation::RemoveTag(tag) => Some((1, tag.clone())),
         Annotation::Pin | Annotation::Unpin => Some((2, String::new())),
         Annotation::Summary { .. } => Some((3, String::new())),
         Annotation::AddNote(_) => None,
-    };
+    }
+}
+
+/// Leaves out what others said of a tag, the pin or the summary where something was said of it here: no bundle takes back
+/// what this store recorded, or stands in its place. Notes stand beside each other.
+fn counted(records: &BTreeSet<AuditRecord>) -> BTreeSet<AuditRecord> {
     let own: BTreeSet<(u8, String)> = records
         .iter()
         .filter(|record| !record.is_foreign())
@@ -96,9 +102,14 @@ pub fn standing_records(records: &BTreeSet<AuditRecord>) -> Vec<AuditRecord> {
 
 /// Returns what records say together.
 pub fn merged_annotations(records: &BTreeSet<AuditRecord>) -> Annotations {
+    shown(&standing_records(records))
+}
+
+/// Returns the metadata that standing records are, notes in their order.
+pub fn shown<'r>(standing: impl IntoIterator<Item = &'r AuditRecord>) -> Annotations {
     let mut annotations = Annotations::default();
-    for record in standing_records(records) {
-        match record.change {
+    for record in standing {
+        match record.change.clone() {
             Annotation::Summary { text, source } => {
                 annotations.summary = text.map(|text| (text, source));
             }
@@ -110,6 +121,79 @@ pub fn merged_annotations(records: &BTreeSet<AuditRecord>) -> Annotations {
     }
     annotations.tags.sort();
     annotations
+}
+
+/// What a change does to what stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing, and leaves no record.
+    Nothing,
+    /// It stands from now on, a summary in the place of the one before.
+    Stands,
+    /// What it is about stands no more.
+    Removes,
+}
+
+/// Returns what a change does. `standing` holds the records that stand of the same kind of metadata; those of other kinds do
+/// not matter.
+///
+/// A summary yields to none that is less trusted. A tag and the pin are the same whoever set them; a note is the same only
+/// where its author and its time are, so that a repeated batch adds none and two people may say one thing.
+pub fn effect(standing: &[AuditRecord], record: &AuditRecord) -> Effect {
+    let has = |change: &Annotation| standing.iter().any(|own| own.change == *change);
+    let unless = |is_there: bool, effect| if is_there { Effect::Nothing } else { effect };
+    match &record.change {
+        Annotation::AddTag(_) | Annotation::Pin => unless(has(&record.change), Effect::Stands),
+        Annotation::AddNote(_) => unless(standing.contains(record), Effect::Stands),
+        Annotation::RemoveTag(tag) => unless(!has(&Annotation::AddTag(tag.clone())), Effect::Removes),
+        Annotation::Unpin => unless(!has(&Annotation::Pin), Effect::Removes),
+        Annotation::Summary { text, source } => {
+            let stored = standing.iter().find_map(|own| {
+                let Annotation::Summary { source, .. } = &own.change else { return None };
+                Some(source)
+            });
+            // A smaller source is more trusted.
+            let is_refused = stored.is_some_and(|stored| stored < source) || has(&record.change);
+            match text {
+                Some(_) => unless(is_refused, Effect::Stands),
+                None => unless(is_refused || stored.is_none(), Effect::Removes),
+            }
+        }
+    }
+}
+
+/// Makes a change to what stands, and returns whether it changed something.
+pub fn apply(standing: &mut Vec<AuditRecord>, record: &AuditRecord) -> bool {
+    let effect = effect(standing, record);
+    let replaced = subject(&record.change);
+    if effect != Effect::Nothing && replaced.is_some() {
+        standing.retain(|own| subject(&own.change) != replaced);
+    }
+    standing.extend((effect == Effect::Stands).then(|| record.clone()));
+    effect != Effect::Nothing
+}
+
+/// Returns whether a change says what its commit holds: it goes with the contents, and tags and pins stay.
+pub const fn says_content(change: &Annotation) -> bool {
+    match change {
+        Annotation::Summary { .. } | Annotation::AddNote(_) => true,
+        Annotation::AddTag(_) | Annotation::RemoveTag(_) | Annotation::Pin | Annotation::Unpin => false,
+    }
+}
+
+/// Replaces records by others, and returns whether there was one to replace.
+pub fn reword<'r>(
+    records: &mut BTreeSet<AuditRecord>,
+    requests: impl IntoIterator<Item = &'r Reworded>,
+) -> bool {
+    let mut has_changed = false;
+    for request in requests.into_iter().filter(|request| request.from != request.to) {
+        if records.remove(&request.from) {
+            records.insert(request.to.clone());
+            has_changed = true;
+        }
+    }
+    has_changed
 }
 
 fn standing_summary(records: &BTreeSet<AuditRecord>) -> Option<&AuditRecord> {
@@ -166,31 +250,11 @@ mod tests {
         records.iter().cloned().collect()
     }
 
-    /// The plain way: apply one record after the other, as a store does that hears of them in order.
-    fn applied(records: &[AuditRecord]) -> Annotations {
-        let mut now = Annotations::default();
-        for record in records {
-            match record.change.clone() {
-                Annotation::Summary { text: Some(text), source } => {
-                    if now.summary.as_ref().is_none_or(|(_, stored)| source <= *stored) {
-                        now.summary = Some((text, source));
-                    }
-                }
-                Annotation::Summary { text: None, source } => {
-                    now.summary = now.summary.filter(|(_, stored)| *stored < source);
-                }
-                Annotation::AddTag(tag) => {
-                    now.tags.retain(|own| *own != tag);
-                    now.tags.push(tag);
-                }
-                Annotation::RemoveTag(tag) => now.tags.retain(|own| *own != tag),
-                Annotation::AddNote(text) => now.notes.push(text),
-                Annotation::Pin => now.pinned = true,
-                Annotation::Unpin => now.pinned = false,
-            }
-        }
-        now.tags.sort();
-        now
+    /// Makes one change after the other, as a store does that hears of them in order, and returns those that changed something.
+    fn recorded(records: &[AuditRecord]) -> (Annotations, Vec<AuditRecord>) {
+        let mut standing = Vec::new();
+        let changed = records.iter().filter(|record| apply(&mut standing, record)).cloned().collect();
+        (shown(&standing), changed)
     }
 
     proptest! {
@@ -212,21 +276,26 @@ mod tests {
 
         #[test]
         fn records_in_the_order_of_time_merge_to_what_applying_them_gives(changes in proptest::collection::vec(change(), 0..14)) {
-            let mut recorded: Vec<AuditRecord> = Vec::new();
-            for (at, change) in (0..).zip(changes) {
-                let record = AuditRecord {
+            let records: Vec<AuditRecord> = (0..)
+                .zip(changes)
+                .map(|(at, change)| AuditRecord {
                     at: Timestamp::from_micros(at),
                     by: Principal::new("p").expect("a name"),
                     change,
-                };
-                // A less trusted summary changes nothing, and what changes nothing leaves no record.
-                let before = applied(&recorded);
-                recorded.push(record);
-                if applied(&recorded) == before {
-                    recorded.pop();
-                }
+                })
+                .collect();
+            let (applied, changed) = recorded(&records);
+            prop_assert_eq!(merged_annotations(&set(&changed)), applied);
+        }
+
+        #[test]
+        fn a_change_that_is_repeated_at_once_changes_nothing(records in records(), last in record()) {
+            let mut standing = Vec::new();
+            for record in &records {
+                apply(&mut standing, record);
             }
-            prop_assert_eq!(merged_annotations(&set(&recorded)), applied(&recorded));
+            apply(&mut standing, &last);
+            prop_assert_eq!(effect(&standing, &last), Effect::Nothing);
         }
     }
 }

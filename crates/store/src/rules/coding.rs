@@ -16,7 +16,7 @@ use zstd::zstd_safe::CParameter;
 static DICTIONARY: &[u8] = include_bytes!("../../dict/v1.dict");
 
 /// The number that rows name [`DICTIONARY`] by.
-pub(super) const DICTIONARY_NUMBER: i64 = 1;
+pub const DICTIONARY_NUMBER: i64 = 1;
 
 /// Level 3: higher ones cost more than a commit may take, and packing compresses again.
 const LEVEL: i32 = 3;
@@ -34,7 +34,7 @@ static DECODER: LazyLock<DecoderDictionary<'static>> = LazyLock::new(|| DecoderD
 
 /// How a row's bytes are to be read, as its column says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Coding {
+pub enum Coding {
     /// The bytes themselves.
     Raw,
     /// A zstd frame.
@@ -48,7 +48,8 @@ pub(super) enum Coding {
 }
 
 impl Coding {
-    pub(super) const fn number(self) -> i64 {
+    /// Returns the number that a row stores.
+    pub const fn number(self) -> i64 {
         match self {
             Self::Raw => 0,
             Self::Zstd => 1,
@@ -58,7 +59,8 @@ impl Coding {
         }
     }
 
-    pub(super) const fn from_number(number: i64) -> Option<Self> {
+    /// Reads a number; `None` for one that no version writes.
+    pub const fn from_number(number: i64) -> Option<Self> {
         match number {
             0 => Some(Self::Raw),
             1 => Some(Self::Zstd),
@@ -70,7 +72,7 @@ impl Coding {
     }
 
     /// Returns the number of the dictionary that a new row names.
-    pub(super) const fn dictionary(self) -> Option<i64> {
+    pub const fn dictionary(self) -> Option<i64> {
         match self {
             Self::Dictionary => Some(DICTIONARY_NUMBER),
             Self::Raw | Self::Zstd | Self::Composed | Self::Forgotten => None,
@@ -119,7 +121,7 @@ fn with_contexts<T>(act: impl FnOnce(&mut Contexts) -> io::Result<T>) -> io::Res
 
 /// Returns the bytes in the form in which they are kept. One compression at most: the dictionary wins on
 /// short contents and loses on long ones, so their length decides.
-pub(super) fn encode(bytes: Vec<u8>) -> (Coding, Vec<u8>) {
+pub fn encode(bytes: Vec<u8>) -> (Coding, Vec<u8>) {
     if bytes.len() < COMPRESSED_BYTES_MIN {
         return (Coding::Raw, bytes);
     }
@@ -138,7 +140,7 @@ pub(super) fn encode(bytes: Vec<u8>) -> (Coding, Vec<u8>) {
 }
 
 /// Decodes into `into`, which is cleared first, and holds the result to `length`.
-pub(super) fn decode(
+pub fn decode(
     coding: Coding,
     dictionary: Option<i64>,
     stored: &[u8],

@@ -4,21 +4,27 @@
 
 use stemmata_model::Counts;
 
-use super::failure::unreadable;
-use crate::error::StoreError;
+use crate::error::{StoreError, unreadable};
 use crate::varint;
 
+/// A commit's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Figures {
-    pub(super) native_bytes: u64,
-    pub(super) cumulative_bytes: u64,
-    pub(super) depth: u64,
-    pub(super) counts: Counts,
-    pub(super) restated_entries: u64,
+pub struct Figures {
+    /// Bytes of its native content.
+    pub native_bytes: u64,
+    /// These of it and of all its ancestors.
+    pub cumulative_bytes: u64,
+    /// Commits between it and its root.
+    pub depth: u64,
+    /// What it counts.
+    pub counts: Counts,
+    /// Entries of its ancestors that a snapshot repeats; 0 for other types.
+    pub restated_entries: u64,
 }
 
 impl Figures {
-    pub(super) fn encode(&self) -> Vec<u8> {
+    /// Returns the bytes of the column.
+    pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(16);
         for value in [
             self.native_bytes,
@@ -35,7 +41,10 @@ impl Figures {
     }
 
     /// Reads figures; later versions may add more of them at the end.
-    pub(super) fn decode(mut bytes: &[u8], row: i64) -> Result<Self, StoreError> {
+    ///
+    /// # Errors
+    /// `Backend` for bytes that no version writes.
+    pub fn decode(mut bytes: &[u8], row: i64) -> Result<Self, StoreError> {
         let mut next = || varint::take(&mut bytes);
         let mut read = || -> Option<Self> {
             Some(Self {

@@ -1,0 +1,77 @@
+//! What storing a commit does to one that is there, where it stands in its chain, and when it is a tip.
+//!
+//! How ids are hashed, and what a boundary is, is not known here.
+
+use stemmata_model::{Closure, Commit};
+
+use crate::error::StoreError;
+use crate::seam::DEPTH_MAX;
+use crate::write::NewCommit;
+
+/// What becomes of a commit that is stored again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Again {
+    /// Nothing: it is there already.
+    Keep,
+    /// It was provisional, and is closed now.
+    Close,
+    /// It was a hole whose forgetting was taken back, and its contents are there again. An index has passed it and must look
+    /// at it once more.
+    Fill,
+}
+
+/// Returns what storing a commit again does. Refusing one that was forgotten for good comes before this.
+///
+/// # Errors
+/// `Conflict` where another commit has the id.
+pub fn store_again(stored: &Commit, new: &NewCommit) -> Result<Again, StoreError> {
+    if stored.core != new.core {
+        return Err(StoreError::Conflict(stored.id));
+    }
+    Ok(match (stored.closure, new.closure) {
+        (Closure::Forgotten, _) => Again::Fill,
+        (Closure::Provisional, Closure::Closed) => Again::Close,
+        (Closure::Provisional | Closure::Closed | Closure::Covered, _) => Again::Keep,
+    })
+}
+
+/// Returns whether a commit without children is a tip, and holds the anchors of its chain: a covered one has others that
+/// stand for it, and a hole nothing to go on from.
+pub const fn is_live(closure: Closure) -> bool {
+    matches!(closure, Closure::Closed | Closure::Provisional)
+}
+
+/// Returns a commit's closure once others cover it: only a provisional one ever is.
+pub const fn covered(closure: Closure) -> Closure {
+    match closure {
+        Closure::Provisional => Closure::Covered,
+        Closure::Closed | Closure::Covered | Closure::Forgotten => closure,
+    }
+}
+
+/// How much of a chain is before a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Past {
+    /// Its depth.
+    pub commits: u64,
+    /// Native bytes of these commits.
+    pub bytes: u64,
+}
+
+impl Past {
+    /// Returns what is before a commit that continues one of this depth, with so many bytes up to its end.
+    ///
+    /// # Errors
+    /// `Bound` where the chain would have more commits than [`DEPTH_MAX`].
+    pub const fn after(depth: u64, cumulative_bytes: u64) -> Result<Self, StoreError> {
+        let commits = depth + 1;
+        if commits >= DEPTH_MAX {
+            return Err(StoreError::Bound {
+                what: "commits of a chain",
+                value: commits + 1,
+                bound: DEPTH_MAX,
+            });
+        }
+        Ok(Self { commits, bytes: cumulative_bytes })
+    }
+}

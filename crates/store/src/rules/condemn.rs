@@ -1,0 +1,101 @@
+//! What becomes of things that nothing needs: condemned first, deleted once the grace is over, revived when they are needed.
+//!
+//! What nothing needs is found out before.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use stemmata_model::{CommitId, Timestamp, to_u64};
+
+use crate::maintain::collect::{Collect, Collected};
+
+/// What becomes of each thing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fates<K> {
+    /// Condemned ones that are needed again.
+    pub revived: Vec<K>,
+    /// Ones that stayed condemned for the whole grace.
+    pub ripe: Vec<K>,
+    /// Ones that are condemned, and wait.
+    pub waiting: Vec<K>,
+    /// Ones that are condemned now: nothing is deleted by the run that first finds it, so that whoever is about to refer to
+    /// it has the grace to do so.
+    pub condemned: Vec<K>,
+}
+
+/// Decides what becomes of things that nothing needs, and of those that are condemned and since when.
+pub fn fates<K: Copy + Ord>(
+    unneeded: &BTreeSet<K>,
+    condemned: &BTreeMap<K, Timestamp>,
+    request: &Collect,
+) -> Fates<K> {
+    let ripe_at = request.now.as_micros().saturating_sub(request.grace_us);
+    let revived = condemned.keys().filter(|key| !unneeded.contains(key)).copied().collect();
+    let mut fates = Fates { revived, ripe: Vec::new(), waiting: Vec::new(), condemned: Vec::new() };
+    for key in unneeded {
+        let own = match condemned.get(key) {
+            Some(since) if since.as_micros() <= ripe_at => &mut fates.ripe,
+            Some(_) => &mut fates.waiting,
+            None => &mut fates.condemned,
+        };
+        own.push(*key);
+    }
+    fates
+}
+
+impl Collected {
+    /// Counts what became of commits; `deleted` are those that are gone. Of the ripe ones the others wait: one that stays
+    /// continues them.
+    pub fn commits(&mut self, fates: &Fates<CommitId>, deleted: &BTreeSet<CommitId>) {
+        let waiting: Vec<CommitId> =
+            fates.ripe.iter().filter(|id| !deleted.contains(id)).chain(&fates.waiting).copied().collect();
+        self.revived += to_u64(fates.revived.len());
+        self.condemned.add(fates.condemned.len(), 0, 0);
+        self.waiting.add(waiting.len(), 0, 0);
+        fates.revived.iter().for_each(|id| self.which.add("revived", &id.to_bytes()));
+        deleted.iter().for_each(|id| self.which.add("deleted", &id.to_bytes()));
+        waiting.iter().chain(&fates.condemned).for_each(|id| self.which.add("condemned", &id.to_bytes()));
+    }
+
+    /// Counts what became of contents, with the bytes that each has of its own.
+    pub fn contents<K: Copy + Ord>(&mut self, fates: &Fates<K>, bytes: &BTreeMap<K, u64>) {
+        let of = |key: &K| bytes.get(key).copied().unwrap_or_default();
+        self.revived += to_u64(fates.revived.len());
+        fates.waiting.iter().for_each(|key| self.waiting.add(0, 1, of(key)));
+        fates.condemned.iter().for_each(|key| self.condemned.add(0, 1, of(key)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn each_thing_has_one_fate_and_nothing_goes_that_was_not_condemned_for_the_grace(
+            unneeded in proptest::collection::btree_set(0..20_u8, 0..12),
+            condemned in proptest::collection::btree_map(0..20_u8, 0..100_i64, 0..12),
+            now in 0..100_i64,
+            grace_us in 0..50_i64,
+        ) {
+            let request = Collect {
+                retired: Vec::new(), now: Timestamp::from_micros(now), grace_us, expect: None, dry_run: false,
+            };
+            let since = condemned.iter().map(|(key, at)| (*key, Timestamp::from_micros(*at))).collect();
+            let fates = fates(&unneeded, &since, &request);
+            let rest: Vec<u8> = [&fates.ripe, &fates.waiting, &fates.condemned].into_iter().flatten().copied().collect();
+            prop_assert_eq!(rest.len(), unneeded.len());
+            prop_assert_eq!(rest.into_iter().collect::<BTreeSet<u8>>(), unneeded.clone());
+            prop_assert!(fates.ripe.iter().all(|key| condemned[key] + grace_us <= now));
+            prop_assert!(fates.waiting.iter().all(|key| condemned[key] + grace_us > now));
+            prop_assert!(fates.revived.iter().all(|key| condemned.contains_key(key) && !unneeded.contains(key)));
+            // A second run at the same time finds nothing new to condemn and nothing to revive.
+            let mut since = since;
+            since.retain(|key, _| !fates.revived.contains(key));
+            since.extend(fates.condemned.iter().map(|key| (*key, request.now)));
+            let again = super::fates(&unneeded, &since, &request);
+            prop_assert!(again.condemned.is_empty() && again.revived.is_empty());
+        }
+    }
+}
