@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use stemmata_model::{Closure, Note, NoteCode, to_u64};
 use stemmata_store::maintain::forget::Tombstone;
-use stemmata_store::{BATCH_WRITES_MAX, Store};
+use stemmata_store::{BATCH_WRITES_MAX, Commits};
 
 use super::bytes::{Malformed, Take};
 use super::check::{Checked, CheckedCommit, Fault, at, check};
@@ -170,7 +170,7 @@ fn each_record(
     }
 }
 
-fn fates(store: &dyn Store, commits: &[CheckedCommit]) -> Result<Vec<Fate>> {
+fn fates(store: &dyn Commits, commits: &[CheckedCommit]) -> Result<Vec<Fate>> {
     let mut fates: Vec<Fate> = Vec::with_capacity(commits.len());
     for page in commits.chunks(TOMBSTONES_ASKED) {
         let asked: Vec<Tombstone> = page.iter().map(|commit| Tombstone::Commit(commit.id)).collect();

@@ -8,7 +8,7 @@ mod contents;
 use std::collections::BTreeSet;
 
 use stemmata_model::{ArtifactId, Closure, CommitCore, CommitId, to_u64};
-use stemmata_store::{SIDECAR_FORMAT, Session, Store, StoreError};
+use stemmata_store::{Commits, SIDECAR_FORMAT, Session, StoreError};
 
 use super::bytes::{Malformed, Take};
 use super::error::BundleError;
@@ -59,7 +59,7 @@ pub(super) struct ContentRow {
 }
 
 struct Checker<'a> {
-    store: Option<&'a dyn Store>,
+    store: Option<&'a dyn Commits>,
     limits: BundleLimits,
     blocks: Blocks<'a>,
     found: Checked,
@@ -106,7 +106,7 @@ impl From<crate::error::EngineError> for Fault {
 /// Reads a bundle whole and checks everything; with a store, what it continues has to be there.
 pub(super) fn check(
     source: &dyn BundleSource,
-    store: Option<&dyn Store>,
+    store: Option<&dyn Commits>,
     limits: BundleLimits,
 ) -> Result<Checked> {
     let mut reader = source::begin(source)?;

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use stemmata_model::{ArtifactId, to_u64};
-use stemmata_store::{PART_BYTES_MAX, PartOf, Store, StoreError};
+use stemmata_store::{Commits, PART_BYTES_MAX, PartOf, StoreError};
 
 use super::bytes::put_length;
 use super::error::BundleError;
@@ -63,7 +63,7 @@ impl Packer {
 
     /// Adds a content of a hole, unless it is there. Other commits may have the same content with its bytes: theirs
     /// is another row.
-    pub(super) fn add_forgotten(&mut self, store: &dyn Store, id: ArtifactId) -> Result<ContentRef> {
+    pub(super) fn add_forgotten(&mut self, store: &dyn Commits, id: ArtifactId) -> Result<ContentRef> {
         if let Some(known) = self.forgotten.get(&id) {
             return Ok(*known);
         }
@@ -74,7 +74,7 @@ impl Packer {
     /// Adds a content, unless it is there or the receiver has it.
     pub(super) fn add(
         &mut self,
-        store: &dyn Store,
+        store: &dyn Commits,
         id: ArtifactId,
         out: &mut FrameWriter<'_>,
     ) -> Result<ContentRef> {
@@ -109,7 +109,7 @@ impl Packer {
 
     /// Returns where the bytes of a part are. Of a literal content that no commit of the bundle has as its own, only
     /// the range travels: what lies around it may be another chain's.
-    fn part(&mut self, store: &dyn Store, part: PartOf, out: &mut FrameWriter<'_>) -> Result<PartRow> {
+    fn part(&mut self, store: &dyn Commits, part: PartOf, out: &mut FrameWriter<'_>) -> Result<PartRow> {
         let PartOf { of, offset, length } = part;
         let known = self.known.get(&of).copied();
         let whole = |of| PartRow { of, offset, length };
@@ -148,7 +148,7 @@ impl Packer {
     /// Adds a range of a literal content to the block; all of it becomes known by its hash.
     fn add_literal(
         &mut self,
-        store: &dyn Store,
+        store: &dyn Commits,
         part: PartOf,
         out: &mut FrameWriter<'_>,
     ) -> Result<ContentRef> {

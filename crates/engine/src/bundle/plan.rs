@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use stemmata_model::{CommitId, SessionId};
-use stemmata_store::{LinkKind, Page, Session, SessionFilter, Store, TipFilter};
+use stemmata_store::{Commits, LinkKind, Page, Session, SessionFilter, TipFilter};
 
 use crate::chain::beside::PAGE_COMMITS;
 use crate::chain::tree::TreeWalk;
@@ -51,7 +51,7 @@ pub(super) struct Plan {
 
 /// Calls `each` with every session.
 pub(super) fn each_session(
-    store: &dyn Store,
+    store: &dyn Commits,
     filter: &SessionFilter,
     each: &mut dyn FnMut(Session) -> Result<()>,
 ) -> Result<()> {
@@ -70,7 +70,7 @@ pub(super) fn each_session(
 }
 
 /// Calls `each` with every tip that a filter lets through.
-fn each_tip(store: &dyn Store, filter: &TipFilter, each: &mut dyn FnMut(CommitId)) -> Result<()> {
+fn each_tip(store: &dyn Commits, filter: &TipFilter, each: &mut dyn FnMut(CommitId)) -> Result<()> {
     let mut skip = 0;
     loop {
         let page = store.tips(filter, Page { skip, rows_max: PAGE_ROWS })?;
@@ -87,7 +87,7 @@ fn each_tip(store: &dyn Store, filter: &TipFilter, each: &mut dyn FnMut(CommitId
 
 struct Planner<'e> {
     engine: &'e Engine,
-    store: &'e dyn Store,
+    store: &'e dyn Commits,
     plan: Plan,
     seen: HashSet<CommitId>,
 }

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use stemmata_model::{ArtifactId, Closure, CommitCore, CommitId, RulesHash, to_u64};
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{
-    AuditRecord, BATCH_WRITES_MAX, BatchOutcome, ContentPart, Link, LinkKind, MERGED_RECORDS_MAX, NewCommit,
-    NewContent, NewHole, Session, SessionOrigin, Store, Write,
+    AuditRecord, BATCH_WRITES_MAX, BatchOutcome, Commits, ContentPart, Link, LinkKind, MERGED_RECORDS_MAX,
+    NewCommit, NewContent, NewHole, Session, SessionOrigin, Write,
 };
 
 use super::apply::{BundleImportOptions, BundleImported, Fate, Taken};
@@ -32,7 +32,7 @@ const MERGE_BYTES_FULL: usize = 1024 * 1024;
 
 pub(super) struct Applier<'a> {
     engine: &'a Engine,
-    store: &'a dyn Store,
+    store: &'a dyn Commits,
     rules: RulesHash,
     arrivals: Arrivals<'a>,
     origins: Origins<'a>,

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 
 use stemmata_model::{ArtifactId, Closure, Commit, CommitId, CommitType, Counts, to_u64};
 use stemmata_runtimes::adapter::{Piece, Segment, Segments, SourceError, segment_number};
-use stemmata_store::{Store, StoreError};
+use stemmata_store::{Commits, StoreError};
 
 use crate::chain::bases::Bases;
 use crate::chain::walk::Walk;
@@ -384,7 +384,7 @@ fn wanted(part: &[Commit]) -> Vec<(ArtifactId, u64)> {
 }
 
 /// Reads contents up to one that cannot be read.
-fn read_part(store: &dyn Store, wanted: &[(ArtifactId, u64)]) -> ReadPart {
+fn read_part(store: &dyn Commits, wanted: &[(ArtifactId, u64)]) -> ReadPart {
     let ids: Vec<ArtifactId> = wanted.iter().map(|(id, _)| *id).collect();
     let mut contents: Vec<Vec<u8>> = Vec::with_capacity(ids.len());
     let read = store.read_contents(&ids, &mut |number, piece| -> io::Result<()> {

@@ -5,7 +5,7 @@
 use std::collections::{HashSet, VecDeque};
 
 use stemmata_model::{Commit, CommitId};
-use stemmata_store::{Store, StoreError};
+use stemmata_store::{Commits, StoreError};
 
 use crate::engine::Engine;
 use crate::error::Result;
@@ -15,7 +15,7 @@ const PAGE_COMMITS: usize = 1_024;
 
 /// A walk away from the root; the start comes first, and each commit before those that continue it.
 pub(crate) struct TreeWalk<'s> {
-    store: &'s dyn Store,
+    store: &'s dyn Commits,
     root: Option<CommitId>,
     /// Commits that were handed out, and whose children were not.
     open: VecDeque<CommitId>,
@@ -23,7 +23,7 @@ pub(crate) struct TreeWalk<'s> {
 }
 
 impl<'s> TreeWalk<'s> {
-    pub(crate) fn new(store: &'s dyn Store, root: CommitId) -> Self {
+    pub(crate) fn new(store: &'s dyn Commits, root: CommitId) -> Self {
         Self { store, root: Some(root), open: VecDeque::new(), page_commits: PAGE_COMMITS }
     }
 
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     /// Stores a commit for each number, below one that was stored before; the first below none.
-    fn grow(store: &dyn Store, parents: &[usize]) -> Vec<CommitId> {
+    fn grow(store: &dyn Commits, parents: &[usize]) -> Vec<CommitId> {
         let content = NewContent::literal(b"{}\n".to_vec());
         let artifact = content.id();
         store.commit_batch(vec![Write::Content(content)]).expect("a content");
@@ -113,7 +113,7 @@ mod tests {
         ids
     }
 
-    fn check(store: &dyn Store, parents: &[usize], page_commits: usize) {
+    fn check(store: &dyn Commits, parents: &[usize], page_commits: usize) {
         let ids = grow(store, parents);
         let mut walk = TreeWalk { page_commits, ..TreeWalk::new(store, ids[0]) };
         let mut met: Vec<Commit> = Vec::new();

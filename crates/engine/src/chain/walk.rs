@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use stemmata_model::{Commit, CommitId};
-use stemmata_store::{Store, StoreError};
+use stemmata_store::{Commits, StoreError};
 
 /// Commits fetched at once: enough that the cost of a query vanishes.
 const PAGE_COMMITS: usize = 512;
@@ -13,14 +13,14 @@ const FIRST_PAGE_COMMITS: usize = 32;
 
 /// A walk towards the root; the start comes first.
 pub(crate) struct Walk<'s> {
-    store: &'s dyn Store,
+    store: &'s dyn Commits,
     page: VecDeque<Commit>,
     next: Option<CommitId>,
     page_commits: usize,
 }
 
 impl<'s> Walk<'s> {
-    pub(crate) fn new(store: &'s dyn Store, from: Option<CommitId>) -> Self {
+    pub(crate) fn new(store: &'s dyn Commits, from: Option<CommitId>) -> Self {
         Self { store, page: VecDeque::new(), next: from, page_commits: FIRST_PAGE_COMMITS }
     }
 

@@ -1,7 +1,7 @@
 //! The contents of a bundle: their hashes are computed, and what they are made of is looked up.
 
 use stemmata_model::{ArtifactId, to_u64};
-use stemmata_store::{Store, StoreError};
+use stemmata_store::{Commits, StoreError};
 
 use super::{Checker, ContentRow, Fault, at};
 use crate::bundle::bytes::{Malformed, Take};
@@ -136,7 +136,7 @@ impl Checker<'_> {
 }
 
 /// Returns whether only the name of a content is left here.
-pub(super) fn is_forgotten(store: &dyn Store, id: ArtifactId) -> Result<bool, StoreError> {
+pub(super) fn is_forgotten(store: &dyn Commits, id: ArtifactId) -> Result<bool, StoreError> {
     match store.read_content(id, Some(0..0), &mut |_| Ok(())) {
         Err(StoreError::ContentForgotten(_)) => Ok(true),
         // Damage is for `verify` to tell, and for who reads the bytes.
