@@ -10,8 +10,6 @@ mod filters;
 mod index;
 mod ledger;
 pub mod maintain;
-#[cfg(any(test, feature = "memory"))]
-mod memory;
 mod pack;
 mod patience;
 pub mod rules;
@@ -40,8 +38,6 @@ pub use ledger::{
     Restored, STATE_BYTES_MAX, SavedState, export_cluster,
 };
 pub use maintain::pack::{PackOptions, Packed};
-#[cfg(any(test, feature = "memory"))]
-pub use memory::MemoryStore;
 pub use patience::{Patience, Wait};
 pub use rules::annotation::{merged_annotations, standing_records};
 pub use rules::bounds::EVENT_PAGE_BYTES_MAX;

@@ -12,6 +12,7 @@ pub mod files;
 pub mod home;
 pub mod json;
 pub mod ledger;
+pub mod memory;
 pub mod model_server;
 pub mod mount;
 pub mod rng;

@@ -83,7 +83,8 @@ impl Engine {
 mod tests {
     use proptest::prelude::*;
     use stemmata_model::{Closure, CommitCore, CommitType, Counts, FormatId, RulesHash, Template, Timestamp};
-    use stemmata_store::{MemoryStore, NewCommit, NewContent, SqliteOptions, SqliteStore, Write};
+    use stemmata_store::{NewCommit, NewContent, SqliteOptions, SqliteStore, Write};
+    use stemmata_testkit::memory::MemoryStore;
 
     use super::*;
 

@@ -8,8 +8,8 @@ use stemmata_engine::{
     CaptureOptions, Engine, ForgetOptions, ForgetTarget, HandedBrief, Nudged, StoreRules, Update,
 };
 use stemmata_model::{Principal, Trigger};
-use stemmata_store::MemoryStore;
 use stemmata_testkit::faulty::FaultyStore;
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::support::{Folder, answer, engine, engine_on, import, new_store, record, user, uuid};
 

@@ -11,11 +11,11 @@ use stemmata_engine::{
 use stemmata_model::{Commit, CommitId, NoteCode, Principal, Sighting, Timestamp};
 use stemmata_store::maintain::forget::Forget;
 use stemmata_store::{
-    Annotations, AuditRecord, Link, MemoryStore, Page, Session, SessionFilter, SessionKey, Store,
-    StoreIdentity,
+    Annotations, AuditRecord, Link, Page, Session, SessionFilter, SessionKey, Store, StoreIdentity,
 };
 use stemmata_testkit::claude::ClaudeSession;
 use stemmata_testkit::faulty::{Fault, FaultyStore};
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::support::{
     Folder, bytes_of, chain, closed, corpus, engine, engine_on, import, jsonl_below, native, new_store,

@@ -10,8 +10,9 @@ use stemmata_model::{
     Event, Json, LedgerId, NewEvent, NewPayload, NoteCode, Payload, SessionId, Timestamp, topics,
 };
 use stemmata_store::conformance::ledger::builders;
-use stemmata_store::{Append, EventLog as _, EventQuery, MemoryStore, StoreError};
+use stemmata_store::{Append, EventLog as _, EventQuery, StoreError};
 use stemmata_testkit::faulty::FaultyStore;
+use stemmata_testkit::memory::MemoryStore;
 
 pub(crate) use stemmata_store::conformance::ledger::builders::{ledger, party, seq, topic};
 

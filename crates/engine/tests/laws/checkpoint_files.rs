@@ -12,9 +12,10 @@ use stemmata_model::{
     CommitId, Principal, Timestamp, WORK_TASKS_MAX, WorkMetrics, WorkState, WorkTask, artifact_id,
 };
 use stemmata_store::conformance::builders::damages;
-use stemmata_store::{MemoryStore, Store, StoreError};
+use stemmata_store::{Store, StoreError};
 use stemmata_testkit::claude::ClaudeSession;
 use stemmata_testkit::faulty::{Fault, FaultyStore};
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::support::{Folder, bytes_of, engine, engine_on, import};
 

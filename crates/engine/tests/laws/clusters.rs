@@ -10,8 +10,9 @@ use stemmata_model::{
     Event, EventSeq, Json, NewEvent, NewPayload, NoteCode, Payload, SessionId, Timestamp, topics,
 };
 use stemmata_prompt::reduce::snapshot::StateSnapshotter;
-use stemmata_store::{BATCH_EVENTS_MAX, EventQuery, MemoryStore, StoreError};
+use stemmata_store::{BATCH_EVENTS_MAX, EventQuery, StoreError};
 use stemmata_testkit::faulty::FaultyStore;
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::bus::{append_beside, in_session, ledger, party, said, seq, text_of, topic};
 use crate::support::{Folder, engine};

@@ -18,9 +18,10 @@ use stemmata_prompt::compact::{SummarizeError, Summarizer, SummaryAsked};
 use stemmata_prompt::window::KeepRecent;
 use stemmata_runtimes::captured::visibility::{ShowAs, Shown, line};
 use stemmata_runtimes::registry;
-use stemmata_store::{Commits, EventQuery, FileLog, FileLogOptions, MemoryStore, SessionKey, Store};
+use stemmata_store::{Commits, EventQuery, FileLog, FileLogOptions, SessionKey, Store};
 use stemmata_testkit::claude::{ClaudeSession, Transcript};
 use stemmata_testkit::faulty::{Fault, FaultyStore};
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::bundles::{export, other, take as take_bundle};
 use crate::support::{

@@ -13,10 +13,9 @@ use stemmata_model::{
     Closure, CommitId, Entry, EntryId, Estimate, Event, Granularity, Json, LedgerId, NewEvent, NewPayload,
     Part, Party, Payload, Role, SessionId, Template, ThreadId, TicketId, Trigger, topics,
 };
-use stemmata_store::{
-    EventLog, EventQuery, FileLog, FileLogOptions, MemoryStore, Page, SessionKey, Store, TipFilter,
-};
+use stemmata_store::{EventLog, EventQuery, FileLog, FileLogOptions, Page, SessionKey, Store, TipFilter};
 use stemmata_testkit::faulty::{Fault, FaultyStore};
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::search::{indexed, settle};
 use crate::support::{Folder, answer, chain, engine, engine_on, import, native, new_store, user};

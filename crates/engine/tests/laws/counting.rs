@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use stemmata_engine::prompt::strategy::{DocumentFormat, parse};
 use stemmata_engine::{Engine, PromptOf, PromptWanted};
 use stemmata_model::{Estimate, Timestamp};
-use stemmata_store::{LedgerChange, MemoryStore};
+use stemmata_store::LedgerChange;
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::contexts::{event, ledger, profile};
 use crate::heard::{Asked, HeardLog};

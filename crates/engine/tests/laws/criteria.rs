@@ -22,8 +22,9 @@ use stemmata_prompt::reduce::snapshot::StateSnapshotter;
 use stemmata_prompt::window::KeepRecent;
 use stemmata_runtimes::registry;
 use stemmata_store::conformance::ledger::builders;
-use stemmata_store::{FileLog, FileLogOptions, Finding, LedgerChange, MemoryStore, Restored, Store};
+use stemmata_store::{FileLog, FileLogOptions, Finding, LedgerChange, Restored, Store};
 use stemmata_testkit::faulty::{Fault, FaultyStore};
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::contexts::{begin, event, ledger, profile, said, take, turn};
 use crate::recall_fixtures::by_the_source;

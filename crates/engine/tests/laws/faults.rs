@@ -10,10 +10,11 @@ use stemmata_testkit::faulty::{Fault, FaultyStore};
 
 use crate::support::{Folder, bytes_of, engine, engine_on, import, native};
 
-type Faulty = FaultyStore<stemmata_store::MemoryStore>;
+type Faulty = FaultyStore<stemmata_testkit::memory::MemoryStore>;
 
 fn faulty() -> (Arc<Faulty>, Engine) {
-    let memory = stemmata_store::MemoryStore::new(StoreIdentity { store_id: [1; 16], secret: [2; 32] });
+    let memory =
+        stemmata_testkit::memory::MemoryStore::new(StoreIdentity { store_id: [1; 16], secret: [2; 32] });
     let store = Arc::new(FaultyStore::new(memory));
     (Arc::clone(&store), engine_on("m1", store))
 }

@@ -10,7 +10,8 @@ use stemmata_prompt::reduce::Reducer;
 use stemmata_prompt::reduce::memory::MemoryReducer;
 use stemmata_prompt::reduce::snapshot::StateSnapshotter;
 use stemmata_store::conformance::ledger::builders::{self, ledger};
-use stemmata_store::{EventLog, MemoryStore, SavedState};
+use stemmata_store::{EventLog, SavedState};
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::support::engine;
 

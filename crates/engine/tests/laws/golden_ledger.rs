@@ -13,9 +13,10 @@ use stemmata_model::{
 };
 use stemmata_store::conformance::ledger::builders;
 use stemmata_store::{
-    Append, Durability, EventLog, EventQuery, FileLog, FileLogOptions, LedgerChange, MemoryStore,
-    OUTPUT_EVENTS_MAX, Order, SqliteOptions, SqliteStore, StoreError,
+    Append, Durability, EventLog, EventQuery, FileLog, FileLogOptions, LedgerChange, OUTPUT_EVENTS_MAX,
+    Order, SqliteOptions, SqliteStore, StoreError,
 };
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::bus::{ledger, party, seq, topic};
 use crate::support::{corpus, engine};

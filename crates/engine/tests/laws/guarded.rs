@@ -16,10 +16,9 @@ use stemmata_prompt::compact::{SummarizeError, Summarizer, SummaryAsked};
 use stemmata_prompt::guard::{Form, WindowSettings, Zone};
 use stemmata_prompt::tool_output::OutputLimits;
 use stemmata_prompt::window::{CompactSettings, ToolSummaryStrategy, WindowConfig, WindowConfigSettings};
-use stemmata_store::{
-    EventQuery, FileLog, FileLogOptions, LedgerChange, MemoryStore, SessionKey, Store, Write,
-};
+use stemmata_store::{EventQuery, FileLog, FileLogOptions, LedgerChange, SessionKey, Store, Write};
 use stemmata_testkit::faulty::{Fault, FaultyStore};
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::support::{Folder, chain, engine, engine_on, native};
 

@@ -14,8 +14,9 @@ use stemmata_prompt::assemble::{CurrentTask, TaskFacts};
 use stemmata_prompt::compact::{SummarizeError, Summarizer, SummaryAsked};
 use stemmata_prompt::guard::Zone;
 use stemmata_prompt::window::{ToolSummaryStrategy, WindowConfig};
-use stemmata_store::{EventQuery, FileLog, FileLogOptions, LedgerChange, MemoryStore, Store, Write};
+use stemmata_store::{EventQuery, FileLog, FileLogOptions, LedgerChange, Store, Write};
 use stemmata_testkit::faulty::{Fault, FaultyStore};
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::contexts::{profile, strategy};
 use crate::guarded::{

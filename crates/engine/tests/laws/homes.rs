@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use stemmata_engine::{Home, HomeOptions, MachineFacts, Settings, TakeUpLimits};
-use stemmata_store::{MemoryStore, OpenFor, Page, SessionFilter, Store};
+use stemmata_store::{OpenFor, Page, SessionFilter, Store};
 use stemmata_testkit::claude::ClaudeSession;
 use stemmata_testkit::faulty::{Fault, FaultyStore};
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::support::{CountingIds, FixedClock, Folder, bytes_of, new_store};
 

@@ -7,9 +7,10 @@ use stemmata_engine::{CaptureOptions, Engine, Materialized, Stop};
 use stemmata_model::{CommitId, CommitType, Counts, Granularity};
 use stemmata_runtimes::adapter::SegmentFacts;
 use stemmata_runtimes::registry;
-use stemmata_store::{MemoryStore, Store};
+use stemmata_store::Store;
 use stemmata_testkit::claude::ClaudeSession;
 use stemmata_testkit::faulty::FaultyStore;
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::support::{
     Folder, bytes_of, chain, closed, compaction_at, corpus, engine, engine_on, import, jsonl_below, native,

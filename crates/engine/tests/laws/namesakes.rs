@@ -10,9 +10,10 @@ use stemmata_engine::{
 };
 use stemmata_model::{Closure, CommitId, FormatId, Timestamp, Trigger};
 use stemmata_store::conformance::builders::damages;
-use stemmata_store::{MemoryStore, Session, SessionFilter, StoreIdentity, Write};
+use stemmata_store::{Session, SessionFilter, StoreIdentity, Write};
 use stemmata_testkit::claude::{ClaudeSession, CopyKind, copy_of};
 use stemmata_testkit::faulty::{Fault, FaultyStore};
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::support::{Folder, answer, bytes_of, chain, engine, engine_on, import, native, user};
 

@@ -7,8 +7,9 @@ use stemmata_engine::{Engine, EventFilter, ScanTarget, StartAt, Told};
 use stemmata_model::{EventSeq, Json, NewEvent, NewPayload, topics};
 use stemmata_prompt::reduce::memory::MemoryReducer;
 use stemmata_prompt::reduce::snapshot::StateSnapshotter;
-use stemmata_store::{EventLog as _, EventQuery, MemoryStore};
+use stemmata_store::{EventLog as _, EventQuery};
 use stemmata_testkit::faulty::FaultyStore;
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::bus::{in_session, ledger, party, said, seq, topic};
 use crate::support::{Folder, engine};

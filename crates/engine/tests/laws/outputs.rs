@@ -17,10 +17,9 @@ use stemmata_model::{
 };
 use stemmata_store::conformance::builders::damages;
 use stemmata_store::conformance::ledger::builders::{ledger, session};
-use stemmata_store::{
-    EventQuery, FileLog, FileLogOptions, MemoryStore, SqliteOptions, SqliteStore, Store, StoreError,
-};
+use stemmata_store::{EventQuery, FileLog, FileLogOptions, SqliteOptions, SqliteStore, Store, StoreError};
 use stemmata_testkit::faulty::{Fault, FaultyStore};
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::support::{Folder, engine, engine_on, native};
 

@@ -7,8 +7,9 @@ use stemmata_engine::{
     StoreRules,
 };
 use stemmata_model::{CommitId, Principal};
-use stemmata_store::{Commits as _, MemoryStore};
+use stemmata_store::Commits as _;
 use stemmata_testkit::faulty::FaultyStore;
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::support::{Folder, answer, engine_on, import, user};
 

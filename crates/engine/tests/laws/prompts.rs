@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use stemmata_engine::{Engine, PromptOf, PromptWanted, TurnMade};
 use stemmata_model::{Estimate, NewEvent, Payload, Role, SessionId, Timestamp, Tokens, topics};
-use stemmata_store::{
-    EventQuery, FileLog, FileLogOptions, LedgerChange, MemoryStore, SqliteOptions, SqliteStore,
-};
+use stemmata_store::{EventQuery, FileLog, FileLogOptions, LedgerChange, SqliteOptions, SqliteStore};
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::contexts::{event, ledger, profile, said, strategy, turn};
 use crate::support::{engine, engine_on};

@@ -14,11 +14,10 @@ use stemmata_model::{
     Timestamp, Trigger,
 };
 use stemmata_store::conformance::builders::damages;
-use stemmata_store::{
-    LinkKind, MemoryStore, Page, ResolveScope, SessionKey, StoreIdentity, TipFilter, Write,
-};
+use stemmata_store::{LinkKind, Page, ResolveScope, SessionKey, StoreIdentity, TipFilter, Write};
 use stemmata_testkit::claude::ClaudeSession;
 use stemmata_testkit::faulty::{Fault, FaultyStore};
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::support::{
     Folder, bytes_of, chain, closed, engine, engine_on, import, native, new_store, placing,

@@ -11,10 +11,10 @@ use stemmata_model::{CommitId, Principal, Trigger};
 use stemmata_store::conformance::builders::damages;
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{
-    MemoryStore, OnDisk, PackOptions, SessionFilter, SqliteOptions, SqliteStore, Store, StoreError,
-    StoreIdentity,
+    OnDisk, PackOptions, SessionFilter, SqliteOptions, SqliteStore, Store, StoreError, StoreIdentity,
 };
 use stemmata_testkit::faulty::{Fault, FaultyStore};
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::support::{Folder, answer, engine_on, import, native, new_store, user};
 

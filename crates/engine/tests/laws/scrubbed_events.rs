@@ -15,10 +15,11 @@ use stemmata_model::{
 use stemmata_store::conformance::builders::damages;
 use stemmata_store::conformance::ledger::builders::{self, ledger, session};
 use stemmata_store::{
-    EventQuery, FileLog, FileLogOptions, MemoryStore, OnDisk, PackOptions, SavedState, SessionFilter,
-    SqliteOptions, SqliteStore,
+    EventQuery, FileLog, FileLogOptions, OnDisk, PackOptions, SavedState, SessionFilter, SqliteOptions,
+    SqliteStore,
 };
 use stemmata_testkit::faulty::{Fault, FaultyStore};
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::support::{Folder, engine_on, native, new_store};
 

@@ -12,7 +12,8 @@ use stemmata_engine::{
 use stemmata_model::{Principal, SessionId, topics};
 use stemmata_prompt::search::TERMS_VERSION;
 use stemmata_store::conformance::ledger::builders::{ledger, said};
-use stemmata_store::{EventLog, Files as _, Index, IndexOptions, MemoryStore, Patience, Store, SystemFiles};
+use stemmata_store::{EventLog, Files as _, Index, IndexOptions, Patience, Store, SystemFiles};
+use stemmata_testkit::memory::MemoryStore;
 use tempfile::TempDir;
 
 use crate::search::{assert_rebuilt, conversation, hits, indexed, query, search, settle};

@@ -10,9 +10,10 @@ use stemmata_engine::{
 };
 use stemmata_model::{CommitId, Principal};
 use stemmata_store::conformance::builders::damages;
-use stemmata_store::{MemoryStore, SessionFilter, Store, StoreIdentity};
+use stemmata_store::{SessionFilter, Store, StoreIdentity};
 use stemmata_testkit::claude::ClaudeSession;
 use stemmata_testkit::faulty::{Fault, FaultyStore};
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::bundles::{export, other, take};
 use crate::support::{Folder, bytes_of, closed, engine_on, import, native, new_store, usage};

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use stemmata_engine::{CaptureOptions, Captured, Clock, Engine, Identity, NewIds, PlaceOptions, Stop};
 use stemmata_model::{Commit, CommitId, MachineId, SessionId, Timestamp};
-use stemmata_store::{MemoryStore, SqliteOptions, SqliteStore, Store, StoreIdentity, Usage};
+use stemmata_store::{SqliteOptions, SqliteStore, Store, StoreIdentity, Usage};
 use stemmata_testkit::claude::Transcript;
+use stemmata_testkit::memory::MemoryStore;
 use tempfile::TempDir;
 
 /// A clock that stands still.

@@ -9,7 +9,8 @@ use stemmata_engine::{
 use stemmata_model::{Estimate, Role, Timestamp, Tokens, topics};
 use stemmata_prompt::assemble::{CurrentTask, TaskFacts};
 use stemmata_prompt::guard::{Category, Class, ContentType, Window, WindowSettings};
-use stemmata_store::{EventQuery, MemoryStore, Store};
+use stemmata_store::{EventQuery, Store};
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::guarded::{config, events, guard, id, said, tip, turn};
 use crate::support::{engine, engine_on};

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use stemmata_engine::{CaptureOptions, Captured, Engine, ForgetOptions, ForgetTarget, Nudged};
 use stemmata_model::{CommitId, FormatId, NoteCode, Principal, Trigger};
-use stemmata_store::{MemoryStore, SessionKey, StoreIdentity};
+use stemmata_store::{SessionKey, StoreIdentity};
 use stemmata_testkit::faulty::FaultyStore;
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::support::{Folder, answer, chain, engine, engine_on, import, native, user};
 

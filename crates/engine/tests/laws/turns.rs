@@ -11,10 +11,11 @@ use stemmata_model::{
 use stemmata_prompt::reduce::Reducer;
 use stemmata_prompt::reduce::memory::MemoryReducer;
 use stemmata_store::{
-    EventLog, EventQuery, FileLog, FileLogOptions, LedgerChange, MemoryStore, Page, SessionFilter,
-    SqliteOptions, SqliteStore, Store, TipFilter,
+    EventLog, EventQuery, FileLog, FileLogOptions, LedgerChange, Page, SessionFilter, SqliteOptions,
+    SqliteStore, Store, TipFilter,
 };
 use stemmata_testkit::faulty::{Fault, FaultyStore};
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::support::{chain, engine, engine_on, native};
 

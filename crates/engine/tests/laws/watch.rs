@@ -6,9 +6,10 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use stemmata_engine::{Agenda, CaptureOptions, CapturePolicy, Engine, Look, Looked, WatchPace};
 use stemmata_model::Trigger;
-use stemmata_store::{MemoryStore, StoreIdentity};
+use stemmata_store::StoreIdentity;
 use stemmata_testkit::claude::ClaudeSession;
 use stemmata_testkit::faulty::{Fault, FaultyStore};
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::support::{Folder, bytes_of, closed, engine, engine_on, import, native};
 

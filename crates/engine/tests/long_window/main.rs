@@ -21,7 +21,8 @@ use stemmata_prompt::guard::WindowSettings;
 use stemmata_prompt::tool_output::{OutputLimits, normalize};
 use stemmata_prompt::window::{CompactSettings, WindowConfig, WindowConfigSettings, entry_tokens};
 use stemmata_runtimes::registry;
-use stemmata_store::{MemoryStore, Store};
+use stemmata_store::Store;
+use stemmata_testkit::memory::MemoryStore;
 
 use self::script::{Script, TASK};
 use self::tally::Tally;

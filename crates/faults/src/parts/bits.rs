@@ -12,10 +12,11 @@ use std::time::Instant;
 use anyhow::Context as _;
 use stemmata_engine::{BundleImportOptions, BundleSelection, CaptureOptions, Engine};
 use stemmata_model::{CommitId, Timestamp};
+use stemmata_store::PackOptions;
 use stemmata_store::maintain::repair::RepairSource;
-use stemmata_store::{MemoryStore, PackOptions};
 use stemmata_testkit::claude::ClaudeSession;
 use stemmata_testkit::disk::Image;
+use stemmata_testkit::memory::MemoryStore;
 use stemmata_testkit::rng::Rng;
 
 use super::Effort;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use stemmata_store::maintain::repair::RepairSource;
-use stemmata_store::{MemoryStore, SqliteStore, StoreError, write_whole};
+use stemmata_store::{SqliteStore, StoreError, write_whole};
+use stemmata_testkit::memory::MemoryStore;
 
 use super::Act;
 use crate::ledger::Done;

@@ -261,7 +261,7 @@ mod tests {
 
     use super::*;
     use crate::ledger::{Append, EventLog};
-    use crate::memory::MemoryStore;
+    use crate::sqlite::{SqliteOptions, SqliteStore};
 
     #[test]
     fn a_time_that_no_ledger_takes_is_none() {
@@ -282,7 +282,8 @@ mod tests {
         assert_eq!(times, [Some(5_000), None, Some(7_000)]);
         let (ledger, now) = (LedgerId::new("c").expect("a name"), Timestamp::from_micros(5_000));
         let append = Append::new(ledger, events, now);
-        let appended = MemoryStore::default().append(append).expect("an append");
+        let store = SqliteStore::open(folder.path(), SqliteOptions::default()).expect("a store");
+        let appended = store.append(append).expect("an append");
         assert_eq!(appended.last_at.as_micros(), 7_000);
     }
 }

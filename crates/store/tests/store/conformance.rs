@@ -1,9 +1,9 @@
-//! Every backend keeps every promise of the seam.
+//! The backend in SQLite keeps every promise of the seam. Others have this test beside them.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use stemmata_store::{Commits, Follow, MemoryStore, SqliteOptions, SqliteStore, Store, Upkeep, conformance};
+use stemmata_store::{SqliteOptions, SqliteStore, Store, conformance};
 use stemmata_testkit::faulty::FaultyStore;
 use tempfile::TempDir;
 
@@ -19,18 +19,6 @@ fn each<T>(act: impl Fn(Arc<SqliteStore>) -> T) -> impl FnMut() -> T {
         made += 1;
         act(open(&home.path().join(made.to_string())))
     }
-}
-
-#[test]
-fn memory_conforms() {
-    conformance::run(&mut || Arc::new(MemoryStore::default()));
-}
-
-#[test]
-fn each_part_of_memory_conforms_alone() {
-    conformance::commits(&mut || Arc::new(MemoryStore::default()) as Arc<dyn Commits>);
-    conformance::follow(&mut || Arc::new(MemoryStore::default()) as Arc<dyn Follow>);
-    conformance::upkeep(&mut || Arc::new(MemoryStore::default()) as Arc<dyn Upkeep>);
 }
 
 #[test]

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use stemmata_model::{ArtifactId, EventSeq, Json, NewEvent, NewPayload, Payload, Timestamp, artifact_id};
 use stemmata_store::{
-    Append, ContentPart, Coverage, EventLog, EventQuery, MemoryStore, NewContent, Order, SqliteOptions,
-    SqliteStore, Store, StoreError, Write, conformance,
+    Append, ContentPart, Coverage, EventLog, EventQuery, NewContent, Order, SqliteOptions, SqliteStore,
+    Store, StoreError, Write, conformance,
 };
+use stemmata_testkit::memory::MemoryStore;
 use tempfile::TempDir;
 
 pub(crate) use stemmata_store::conformance::ledger::builders::{

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use stemmata_model::{Event, Json, NewEvent, NewPayload, Payload, Timestamp, Topic, topics};
 use stemmata_store::conformance::ledger::{self as suite, builders};
 use stemmata_store::{
-    Append, EventLog, EventQuery, FileLog, FileLogOptions, Finding, IntegrityMode, LedgerChange, MemoryStore,
-    Places, Restored, SavedState, StoreError,
+    Append, EventLog, EventQuery, FileLog, FileLogOptions, Finding, IntegrityMode, LedgerChange, Places,
+    Restored, SavedState, StoreError,
 };
+use stemmata_testkit::memory::MemoryStore;
 use tempfile::TempDir;
 
 pub(crate) use stemmata_store::conformance::ledger::builders::{ledger as id, said, seq};

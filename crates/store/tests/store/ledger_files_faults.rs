@@ -8,12 +8,12 @@ use std::time::Duration;
 use stemmata_model::{NewEvent, Timestamp, Topic, topics};
 use stemmata_store::{
     Append, Durability, EventLog, EventQuery, FileLog, FileLogOptions, Finding, IntegrityMode, LedgerChange,
-    MemoryStore,
 };
 use stemmata_testkit::disk::{Disk, Failure, Fault, Image, Keep, Platter};
 use stemmata_testkit::ledger::Tried;
 use stemmata_testkit::ledger::faults::{TOP, empty_disk, failing, look_at, power, recorded};
 use stemmata_testkit::ledger::script::{FORGETTING, FORGOTTEN, step};
+use stemmata_testkit::memory::MemoryStore;
 use tempfile::TempDir;
 
 use super::ledger_files::{all, append, id, said};

@@ -7,8 +7,9 @@ use proptest::prelude::*;
 use stemmata_model::{Event, EventSeq, Json, NewEvent, NewPayload, SessionId, Timestamp, Topic, topics};
 use stemmata_store::{
     Append, Durability, EventLog, EventQuery, FileLog, FileLogOptions, Finding, IntegrityMode, Ledger,
-    LedgerChange, MemoryStore, Order, Places, SavedState, StoreError,
+    LedgerChange, Order, Places, SavedState, StoreError,
 };
+use stemmata_testkit::memory::MemoryStore;
 use stemmata_testkit::sample::stride;
 use tempfile::TempDir;
 

@@ -6,9 +6,9 @@ use stemmata_model::{ArtifactId, CommitId, EventSeq, Gone, Json, NewEvent, Paylo
 use stemmata_store::maintain::collect::{Collect, Collected};
 use stemmata_store::maintain::forget::Forget;
 use stemmata_store::{
-    Coverage, EventLog, MemoryStore, NewContent, PackOptions, SavedState, SqliteStore, Store, StoreError,
-    Upkeep, Write,
+    Coverage, EventLog, NewContent, PackOptions, SavedState, SqliteStore, Store, StoreError, Upkeep, Write,
 };
+use stemmata_testkit::memory::MemoryStore;
 use tempfile::TempDir;
 
 use crate::erase::{holding, noise, wish};

@@ -10,10 +10,11 @@ use stemmata_model::{
     SessionId, SummarySource, ThreadId, TicketId, Timestamp, Trigger, artifact_id,
 };
 use stemmata_store::{
-    Annotation, Append, Commits, ContentPart, Coverage, EventQuery, LedgerChange, Link, LinkKind,
-    MemoryStore, NewContent, Order, Page, Placement, ResolveScope, SavedState, SessionFilter, SessionOrigin,
-    Store, StoreError, TipFilter, Write,
+    Annotation, Append, Commits, ContentPart, Coverage, EventQuery, LedgerChange, Link, LinkKind, NewContent,
+    Order, Page, Placement, ResolveScope, SavedState, SessionFilter, SessionOrigin, Store, StoreError,
+    TipFilter, Write,
 };
+use stemmata_testkit::memory::MemoryStore;
 use tempfile::TempDir;
 
 /// What one write is made from: a kind, and numbers that pick from what there is.

@@ -1,6 +1,7 @@
 //! What fails, and what does not.
 
-use stemmata_store::{Commits, MemoryStore, NewContent};
+use crate::memory::MemoryStore;
+use stemmata_store::{Commits, NewContent};
 
 use super::*;
 

@@ -158,7 +158,7 @@ fn look_at(home: &Path, told: &[Acknowledged], is_whole: bool, place: &str, trie
 
 #[cfg(test)]
 mod tests {
-    use stemmata_store::MemoryStore;
+    use crate::memory::MemoryStore;
 
     use super::*;
 

@@ -1,8 +1,9 @@
 //! The workload: steps that append, save, trim, mark, forget and close.
 
+use crate::memory::MemoryStore;
 use stemmata_model::{Event, LedgerId, NewEvent, Timestamp};
 use stemmata_store::conformance::ledger::builders::{self, said};
-use stemmata_store::{Append, Durability, EventLog, EventQuery, LedgerChange, MemoryStore, StoreError};
+use stemmata_store::{Append, Durability, EventLog, EventQuery, LedgerChange, StoreError};
 
 /// What is done, one after the other.
 pub const STEPS: usize = 11;

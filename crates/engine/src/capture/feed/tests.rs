@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stemmata_model::{CommitId, MachineId, Trigger};
-use stemmata_store::{MemoryStore, StoreIdentity};
+use stemmata_store::StoreIdentity;
 use stemmata_testkit::claude::ClaudeSession;
+use stemmata_testkit::memory::MemoryStore;
 
 use crate::capture::options::CaptureOptions;
 use crate::capture::survey::FileState;

@@ -7,18 +7,18 @@ use super::*;
 use crate::conformance::ledger::builders::{self, ledger, party};
 use crate::files::SystemFiles;
 use crate::ledger::{Append, OUTPUT_EVENTS_MAX};
-use crate::memory::MemoryStore;
+use crate::sqlite::{SqliteOptions, SqliteStore};
 
 fn said(about: &str, sender: &str, text: &str) -> NewEvent {
     NewEvent { sender: party(sender), ..builders::said("calm-otter-7", about, text) }
 }
 
-fn append(log: &MemoryStore, events: Vec<NewEvent>) {
+fn append(log: &SqliteStore, events: Vec<NewEvent>) {
     let now = Timestamp::from_micros(1_700_000_000_000_999);
     log.append(Append { now, ..builders::append("calm-otter-7", events) }).expect("appended");
 }
 
-fn exported(log: &MemoryStore, into: &Path) -> Connection {
+fn exported(log: &SqliteStore, into: &Path) -> Connection {
     export_cluster(log, &ledger("calm-otter-7"), &SystemFiles, into, false).expect("exported");
     #[cfg(unix)]
     {
@@ -37,7 +37,7 @@ fn strings(database: &Connection, sql: &str) -> Vec<String> {
 #[test]
 fn queries_of_the_seed_find_what_they_look_for() {
     let home = tempfile::tempdir().expect("a folder");
-    let log = MemoryStore::default();
+    let log = SqliteStore::open(home.path(), SqliteOptions::default()).expect("a store");
     append(&log, vec![said("ISSUE_OPENED", "system", "fix"), said("PLAN_READY", "planner", "plan one")]);
     append(&log, (0..40).map(|number| said("VALIDATION_RESULT", "tester", &number.to_string())).collect());
     append(&log, vec![said("PLAN_READY", "planner", "plan two")]);
@@ -95,7 +95,7 @@ fn queries_of_the_seed_find_what_they_look_for() {
 #[test]
 fn a_receipt_stands_for_output_that_went() {
     let home = tempfile::tempdir().expect("a folder");
-    let log = MemoryStore::default();
+    let log = SqliteStore::open(home.path(), SqliteOptions::default()).expect("a store");
     for _ in 0..9 {
         append(&log, (0..1_000).map(|_| said("AGENT_OUTPUT", "w", "out")).collect());
     }

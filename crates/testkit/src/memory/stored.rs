@@ -5,11 +5,9 @@
 use std::ops::Bound;
 
 use stemmata_model::{Commit, CommitId};
+use stemmata_store::{DueKey, DueStamp, Follow, SessionKey, StoreError, StoredAt, UnseenKey};
 
 use super::{MemoryStore, State, forget};
-use crate::error::StoreError;
-use crate::seam::{DueKey, DueStamp, Follow, StoredAt, UnseenKey};
-use crate::write::SessionKey;
 
 impl Follow for MemoryStore {
     fn stored_after(

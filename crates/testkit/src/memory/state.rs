@@ -5,15 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use stemmata_model::{
     Commit, CommitId, CommitType, MachineId, Principal, SessionId, Sighting, Template, ThreadId, TicketId,
 };
+use stemmata_store::rules::annotation::shown;
+use stemmata_store::rules::closure::is_live;
+use stemmata_store::rules::project;
+use stemmata_store::{Annotations, AuditRecord, ResolveScope, SIDECAR_FORMAT, StoreError, TipFilter};
 
 use super::{MemoryStore, State};
-use crate::error::StoreError;
-use crate::filters::TipFilter;
-use crate::rules::annotation::shown;
-use crate::rules::closure::is_live;
-use crate::rules::project;
-use crate::seam::ResolveScope;
-use crate::write::{Annotations, AuditRecord, SIDECAR_FORMAT};
 
 /// What makes two sightings of a commit the same one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,19 +5,19 @@
 use std::collections::BTreeSet;
 
 use stemmata_model::{ArtifactId, Closure, Commit, CommitId, Sighting};
+use stemmata_store::maintain::forget::{Reworded, Tombstone};
+use stemmata_store::rules::annotation;
+use stemmata_store::rules::closure::{self, Again, Past};
+use stemmata_store::rules::latest::{is_replaced, sighting_order};
+use stemmata_store::{
+    AuditRecord, BatchOutcome, Link, NewCommit, NewHole, Placement, Session, SessionOrigin, StoreError, Write,
+};
 
 use super::content::{self, Content};
 use super::events;
 use super::forget::{forget_session, key_of};
 use super::stored::place_of;
 use super::{GREATEST, LEAST, SightingKey, State};
-use crate::error::StoreError;
-use crate::maintain::forget::{Reworded, Tombstone};
-use crate::rules::annotation;
-use crate::rules::closure::{self, Again, Past};
-use crate::rules::latest::{is_replaced, sighting_order};
-use crate::seam::BatchOutcome;
-use crate::write::{AuditRecord, Link, NewCommit, NewHole, Placement, Session, SessionOrigin, Write};
 
 pub(super) fn apply(state: &mut State, write: Write, outcome: &mut BatchOutcome) -> Result<(), StoreError> {
     match write {

@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 
 use stemmata_model::{ArtifactId, ArtifactPrefix, CommitId, CommitPrefix, SessionId};
+use stemmata_store::{IdPart, Link, LinkKind, Names, Session, StoreError};
 
 use super::{MemoryStore, forget};
-use crate::error::StoreError;
-use crate::seam::{IdPart, Names};
-use crate::write::{Link, LinkKind, Session};
 
 impl Names for MemoryStore {
     fn session_ids(&self, part: IdPart<'_>, limit: usize) -> Result<Vec<(SessionId, u64)>, StoreError> {

@@ -24,20 +24,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use stemmata_model::{
     ArtifactId, Commit, CommitId, EventSeq, LedgerId, MachineId, Sighting, Timestamp, to_u64,
 };
+use stemmata_store::maintain::forget::{Redirects, Tombstone};
+use stemmata_store::rules::bounds::{check_anchors, check_batch, check_page};
+use stemmata_store::{
+    Annotations, AuditRecord, BatchOutcome, Commits, Coverage, Link, Page, PartOf, Placement, ResolveScope,
+    SIDECAR_FORMAT, Session, SessionFilter, SessionKey, Sink, StoreError, StoreIdentity, StoredAt, TipFilter,
+    Usage, Write,
+};
 
 use self::content::{Content, Contents};
 use self::state::{SightingKey, Sightings};
-use crate::error::StoreError;
-use crate::filters::{SessionFilter, TipFilter};
-use crate::ledger::Coverage;
-use crate::maintain::forget::{Redirects, Tombstone};
-use crate::rules::bounds::{check_anchors, check_batch, check_page};
-use crate::seam::{BatchOutcome, Commits, Page, PartOf, ResolveScope, Sink, StoreIdentity, StoredAt, Usage};
-use crate::write::{Annotations, AuditRecord, Link, Placement, SIDECAR_FORMAT, Session, SessionKey, Write};
 use logs::Logs;
 use table::Table;
 
-/// A [`Store`](crate::Store) that keeps everything in memory and nothing beyond its own life.
+/// A [`Store`](stemmata_store::Store) that keeps everything in memory and nothing beyond its own life.
 #[derive(Debug)]
 pub struct MemoryStore {
     identity: StoreIdentity,

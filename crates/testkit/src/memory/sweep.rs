@@ -1,16 +1,16 @@
 //! The contents in memory, as giving them up needs them.
 //!
-//! What goes, and what is copied out of it, is decided in `crate::rules::sweep`.
+//! What goes, and what is copied out of it, is decided in `stemmata_store::rules::sweep`.
 
 use std::collections::BTreeSet;
 
 use stemmata_model::{ArtifactId, CommitId, artifact_id, to_u64};
+use stemmata_store::StoreError;
+use stemmata_store::rules::removal::Named;
+use stemmata_store::rules::sweep::{Contents, Lists};
 
 use super::content::{Content, Piece, index};
 use super::{State, events, forget};
-use crate::error::StoreError;
-use crate::rules::removal::Named;
-use crate::rules::sweep::{Contents, Lists};
 
 impl Contents for State {
     type Key = ArtifactId;

@@ -3,19 +3,20 @@
 //! Queries look at every event of a ledger.
 
 use stemmata_model::{ArtifactId, Event, EventSeq, LedgerId, Payload, Timestamp, Topic, to_u64};
-
-use super::table::Table;
-use crate::error::StoreError;
-use crate::ledger::{
-    Append, Appended, CURSOR_STATES, DerivedEvents, EventKey, EventPage, EventQuery, Filling, Keyed, Ledger,
-    LedgerChange, Order, Receipt, SavedState,
-};
-use crate::rules::checks::{
+use stemmata_store::rules::checks::{
     check_append, check_change, check_epoch, check_key, check_keys, check_marks, check_query, check_reach,
     check_state,
 };
-use crate::rules::events::{bytes_of, event, gone, is_output, is_there, next_time, numbered};
-use crate::rules::output::{exceeds, receipt_after};
+use stemmata_store::rules::events::{
+    Filling, bytes_of, event, gone, is_output, is_there, next_time, numbered,
+};
+use stemmata_store::rules::output::{exceeds, receipt_after};
+use stemmata_store::{
+    Append, Appended, CURSOR_STATES, DerivedEvents, EventKey, EventPage, EventQuery, Keyed, Ledger,
+    LedgerChange, Order, Receipt, SavedState, StoreError,
+};
+
+use super::table::Table;
 
 /// Ledgers with their events, states and receipts.
 #[derive(Debug)]

@@ -4,8 +4,8 @@
 
 use super::content::Content;
 use super::{State, content};
-use crate::seam::{Damage, Verified};
 use stemmata_model::to_u64;
+use stemmata_store::{Damage, Verified};
 
 pub(super) fn verify(state: &State, found: &mut dyn FnMut(Damage)) -> Verified {
     let mut verified = Verified::default();

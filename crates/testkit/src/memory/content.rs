@@ -6,13 +6,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use stemmata_model::{ArtifactId, artifact_id, to_u64};
+use stemmata_store::rules::bounds::check_range;
+use stemmata_store::rules::pieces::{self, Composition, Held};
+use stemmata_store::{BatchOutcome, ContentPart, PART_BYTES_MAX, PartOf, Sink, StoreError};
 
 use super::table::Table;
-use crate::error::StoreError;
-use crate::rules::bounds::check_range;
-use crate::rules::pieces::{self, Composition, Held};
-use crate::seam::{BatchOutcome, PART_BYTES_MAX, PartOf, Sink};
-use crate::write::ContentPart;
 
 /// A range of a literal content.
 pub(super) type Piece = pieces::Piece<ArtifactId>;

@@ -3,14 +3,13 @@
 //! There are no files: nothing is packed, mended or copied.
 
 use stemmata_model::CommitId;
+use stemmata_store::maintain::collect::{Amount, Collect, Collected};
+use stemmata_store::maintain::costs::{ContentCost, Counted};
+use stemmata_store::maintain::forget::{Forget, Forgotten, Tombstone};
+use stemmata_store::rules::bounds::check_costed;
+use stemmata_store::{Damage, StoreError, Upkeep, Verified};
 
 use super::{MemoryStore, collect, costs, count, forget, verify};
-use crate::error::StoreError;
-use crate::maintain::collect::{Amount, Collect, Collected};
-use crate::maintain::costs::{ContentCost, Counted};
-use crate::maintain::forget::{Forget, Forgotten, Tombstone};
-use crate::rules::bounds::check_costed;
-use crate::seam::{Damage, Upkeep, Verified};
 
 impl Upkeep for MemoryStore {
     fn forget(&self, wish: &Forget) -> Result<Forgotten, StoreError> {

@@ -5,15 +5,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use stemmata_model::{ArtifactId, Closure, CommitId, to_u64};
+use stemmata_store::StoreError;
+use stemmata_store::maintain::collect::{Collect, Collected};
+use stemmata_store::rules::condemn::fates;
+use stemmata_store::rules::removal::Unrooting;
+use stemmata_store::rules::sweep::{Lines, give_up};
 
 use super::State;
 use super::content::{Content, literals_of};
 use super::forget::{contents_of, plan, remove};
-use crate::error::StoreError;
-use crate::maintain::collect::{Collect, Collected};
-use crate::rules::condemn::fates;
-use crate::rules::removal::Unrooting;
-use crate::rules::sweep::{Lines, give_up};
 
 pub(super) fn collect(state: &mut State, wish: &Collect) -> Result<Collected, StoreError> {
     let mut collected = Collected::default();

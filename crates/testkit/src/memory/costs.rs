@@ -3,11 +3,11 @@
 //! Each literal counts once.
 
 use stemmata_model::{ArtifactId, CommitId, to_u64};
+use stemmata_store::StoreError;
+use stemmata_store::maintain::costs::{ContentCost, Counted};
 
 use super::State;
 use super::content::{self, Content};
-use crate::error::StoreError;
-use crate::maintain::costs::{ContentCost, Counted};
 
 pub(super) fn cost_of(state: &State, id: CommitId, counted: &mut Counted) -> Result<ContentCost, StoreError> {
     let commit = state.commits.get(&id).ok_or(StoreError::CommitMissing(id))?;

@@ -8,15 +8,14 @@ use stemmata_model::{
     ArtifactId, Closure, Commit, CommitId, CommitPrefix, Event, EventSeq, LedgerId, SessionId, Sighting,
     to_u64,
 };
+use stemmata_store::maintain::forget::{Forget, Forgotten, MEMORY_STATES, Tombstone, api_sessions};
+use stemmata_store::rules::annotation::says_content;
+use stemmata_store::rules::removal::{self, Holders, Named, Plan, SeenBy, Unrooting};
+use stemmata_store::rules::sweep::{Contents as _, Lines, give_up};
+use stemmata_store::rules::tips::{Standing, Step, move_tip};
+use stemmata_store::{Session, SessionKey, SessionOrigin, StoreError};
 
 use super::{State, events};
-use crate::error::StoreError;
-use crate::maintain::forget::{Forget, Forgotten, MEMORY_STATES, Tombstone, api_sessions};
-use crate::rules::annotation::says_content;
-use crate::rules::removal::{self, Holders, Named, Plan, SeenBy, Unrooting};
-use crate::rules::sweep::{Contents as _, Lines, give_up};
-use crate::rules::tips::{Standing, Step, move_tip};
-use crate::write::{Session, SessionKey, SessionOrigin};
 
 /// The ids of sessions that go, and those that their keys tell.
 fn sessions_of(state: &State, wish: &Forget) -> BTreeSet<SessionId> {

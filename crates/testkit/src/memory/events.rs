@@ -7,18 +7,15 @@ use std::collections::BTreeSet;
 use stemmata_model::{
     ArtifactId, CommitId, Event, EventSeq, LedgerId, NewPayload, Payload, SessionId, Timestamp, Topic, to_u64,
 };
+use stemmata_store::rules::latest::covers_more;
+use stemmata_store::rules::sweep::{Lines, give_up};
+use stemmata_store::{
+    Append, Appended, BatchOutcome, Commits, ContentPart, Coverage, EventKey, EventLog, EventPage,
+    EventQuery, Keyed, Ledger, LedgerChange, Places, Receipt, SavedState, StoreError, Write,
+};
 
 use super::content::{self, Content, literals_of};
 use super::{MemoryStore, State};
-use crate::error::StoreError;
-use crate::ledger::{
-    Append, Appended, Coverage, EventKey, EventLog, EventPage, EventQuery, Keyed, Ledger, LedgerChange,
-    Places, Receipt, SavedState,
-};
-use crate::rules::latest::covers_more;
-use crate::rules::sweep::{Lines, give_up};
-use crate::seam::{BatchOutcome, Commits};
-use crate::write::{ContentPart, Write};
 
 pub(super) fn append(
     state: &mut State,
@@ -200,10 +197,10 @@ impl EventLog for MemoryStore {
 mod tests {
     use stemmata_model::{NewEvent, Party, Timestamp};
 
+    use super::super::logs;
     use super::*;
-    use crate::conformance;
-    use crate::ledger::Durability;
-    use crate::memory::logs;
+    use stemmata_store::Durability;
+    use stemmata_store::conformance;
 
     #[test]
     fn numbers_go_on_beyond_what_a_float_holds() {
