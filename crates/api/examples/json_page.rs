@@ -24,7 +24,7 @@ fn page() -> String {
          RFC 3339 in UTC with microseconds, sizes are bytes, ids are always whole.\n\n"
         .to_owned();
     text.push_str("| command | prints |\n| --- | --- |\n");
-    for operation in OPERATIONS {
+    for operation in OPERATIONS.iter() {
         for command in operation.commands {
             writeln!(text, "| `stemma {command} --json` | {} |", link(&operation.response.name()))
                 .expect("a string takes it");
@@ -35,7 +35,7 @@ fn page() -> String {
          *optional* may be left out.\n\n| command | reads |\n| --- | --- |\n",
     );
     let read = requests();
-    for operation in OPERATIONS {
+    for operation in OPERATIONS.iter() {
         let Some(name) = operation.request.map(TypeOf::name) else { continue };
         for command in operation.commands.iter().filter(|_| read.iter().any(|one| one.name == name)) {
             writeln!(text, "| `stemma {command}` | {} |", link(&name)).expect("a string takes it");

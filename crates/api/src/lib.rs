@@ -1,7 +1,7 @@
 //! What Stemmata answers and how it says no: wire types version 1, problems, and what operations share.
 //!
-//! Pure, and without an edge to any other crate of the workspace: ids, times, names and paths are text here, which
-//! `service` parses once. Responses ignore fields that they do not know, so that an old reader takes a newer answer:
+//! Pure, and above `stemmata-model` alone: ids, names and times are its types, which JSON has as text. What a person types stays
+//! text, and `service` finds what it means. Responses ignore fields that they do not know, so that an old reader takes a newer answer:
 //!
 //! ```
 //! use stemmata_api::v1::Note;
@@ -13,12 +13,14 @@
 //! ```
 
 mod control;
+pub mod operation;
 #[cfg(feature = "schema")]
 pub mod operations;
 mod page;
 mod plan;
 pub mod problem;
 mod raw;
+mod reader;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod service;
@@ -30,5 +32,6 @@ pub use page::{PAGE_ITEMS_MAX, PageRequest};
 pub use plan::PlanDigest;
 pub use problem::{Candidate, Code, Kind, Problem};
 pub use raw::RawJson;
-pub use service::{Answer, Chains, GiveBack, Ledgers, Maintain, Prompts, Search, Service};
+pub use reader::{read_field, read_request};
+pub use service::{Answer, Chains, GiveBack, Ledgers, Maintain, Prompts, Search, Service, rows};
 pub use source::ByteSource;

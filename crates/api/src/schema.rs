@@ -197,7 +197,10 @@ fn without_null(schema: &mut Schema) {
             let only = only.clone();
             schema.remove("anyOf");
             for (key, value) in only {
-                schema.insert(key, value);
+                // What the field says comes before what its type says.
+                if schema.get(&key).is_none() {
+                    schema.insert(key, value);
+                }
             }
         }
     }

@@ -19,6 +19,16 @@ pub use maintain::Maintain;
 pub use prompts::Prompts;
 pub use search::Search;
 
+/// The operations of the facets, by the names of their methods.
+pub mod rows {
+    pub use super::chains::rows as chains;
+    pub use super::give_back::rows as give_back;
+    pub use super::ledgers::rows as ledgers;
+    pub use super::maintain::rows as maintain;
+    pub use super::prompts::rows as prompts;
+    pub use super::search::rows as search;
+}
+
 /// An answer of the service. Boxed, because a problem is several times larger than most answers.
 pub type Answer<T> = std::result::Result<T, Box<Problem>>;
 

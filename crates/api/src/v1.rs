@@ -18,7 +18,6 @@ mod inventory;
 mod keep;
 mod ledger;
 mod maintain;
-mod note;
 mod place;
 mod prompt;
 mod recall;
@@ -32,8 +31,11 @@ mod stats;
 mod story;
 mod strategy;
 mod summarize;
+mod trace;
 mod turn;
 mod turn_window;
+
+pub use stemmata_model::{Note, Source, Trigger};
 
 pub use artifact::{ARTIFACT_READ_BYTES_MAX, ArtifactRange, ArtifactReadRequest, ArtifactText, ArtifactUnit};
 pub use bundle::{
@@ -51,7 +53,7 @@ pub use client::{
 pub use commit::{
     Audit, CONTENT_BYTES_MAX, CheckpointRequest, Children, ChildrenRequest, Commit, CommitPage,
     CommitRequest, CommitType, Entry, HistoryRequest, Link, ResolveRequest, ResolveScope, Resolved, ShortIds,
-    ShortIdsRequest, ShowRequest, Sighting, Source, Summary, TipsRequest, Trigger,
+    ShortIdsRequest, ShowRequest, Sighting, Summary, TipsRequest,
 };
 pub use compact::{CompactRange, CompactRequest, Compacted, LostCounts, SUMMARY_BYTES_MAX, SummaryWith};
 pub use context::{
@@ -77,16 +79,14 @@ pub use maintain::{
     BackedUp, ChainCostsRequest, Damage, Du, DuChain, DuChains, DuSidecars, DuTotal, Migration,
     MigrationStep, PackRequest, Packing, Repaired, Restored, Verify,
 };
-pub use note::Note;
 pub use place::{
     ConversionOf, Placed, PlacementRecorded, PreparePlacementRequest, PreparedPlacement,
     RecordPlacementRequest, WrittenFile,
 };
 pub use prompt::{
-    AssembleRequest, Assembled, CachedPrefix, ClientWindow, ContextChange, ContextImages, ContextOf,
-    ContextReport, ContextRequest, CountedBy, KeptPromptOf, ModelWindow, PROMPT_FILE_BYTES_MAX, PromptBudget,
-    PromptCandidate, PromptImage, PromptItem, PromptSection, PromptTrace, PromptTrigger, PromptTruncation,
-    PromptTurn, SAID_BYTES_MAX, StrategySource,
+    AssembleRequest, Assembled, ClientWindow, ContextChange, ContextImages, ContextOf, ContextReport,
+    ContextRequest, CountedBy, KeptPromptOf, ModelWindow, PROMPT_FILE_BYTES_MAX, PromptTrigger,
+    SAID_BYTES_MAX, StrategySource,
 };
 pub use recall::{
     RECALL_TOKENS_DEFAULT, RecallReason, RecallRequest, RecallScope, RecallSkipped, Recalled, RecalledItem,
@@ -125,6 +125,10 @@ pub use strategy::{
     StrategyRequest, StrategyText,
 };
 pub use summarize::{SummarizeRequest, Summarized, SummarySection};
+pub use trace::{
+    CachedPrefix, PromptBudget, PromptCandidate, PromptDecision, PromptImage, PromptItem, PromptReason,
+    PromptSection, PromptTrace, PromptTruncation, PromptTurn, PromptVariant,
+};
 pub use turn::{
     BeginTurnRequest, TURN_BYTES_MAX, TURN_ENTRIES_MAX, TurnBegun, TurnCall, TurnContext, TurnEntry,
     TurnFork, TurnHint, TurnImage, TurnMadeRequest, TurnOf, TurnPrompt, TurnResult, TurnStored, TurnTask,

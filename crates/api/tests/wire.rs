@@ -27,7 +27,7 @@ fn raw_json() -> impl Strategy<Value = String> {
 
 fn events(raw: &str) -> String {
     format!(
-        r#"{{"ledger":"l","events":[{{"event_seq":"1","session_id":"s","timestamp":"t","topic":"T","sender":"a","receiver":"b","payload":"plain","data":{raw},"metadata":{raw},"replayable":true}}],"last":"1"}}"#
+        r#"{{"ledger":"l","events":[{{"event_seq":"1","session_id":"s","timestamp":"2026-02-01T03:40:03.827000Z","topic":"T","sender":"a","receiver":"b","payload":"plain","data":{raw},"metadata":{raw},"replayable":true}}],"last":"1"}}"#
     )
 }
 

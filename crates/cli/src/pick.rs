@@ -68,8 +68,8 @@ const CLIENT_COLUMNS: usize = 11;
 const PROJECT_COLUMNS: usize = 14;
 
 /// Returns when and where something was, in columns.
-pub(crate) fn place_of(at: Option<&str>, client: &str, project: &str, now: Timestamp) -> [Piece; 3] {
-    let when = at.map(|at| time::ago(time::of_text(at), now)).unwrap_or_default();
+pub(crate) fn place_of(at: Option<Timestamp>, client: &str, project: &str, now: Timestamp) -> [Piece; 3] {
+    let when = at.map(|at| time::ago(at, now)).unwrap_or_default();
     let (client, project) = (fit(&tame(client), CLIENT_COLUMNS), fit(project, PROJECT_COLUMNS));
     [
         (Style::Faint, format!("{when:WHEN_COLUMNS$}  ")),

@@ -6,6 +6,7 @@ mod names;
 
 use std::cell::{Cell, OnceCell};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -155,8 +156,8 @@ impl App {
     }
 
     /// Returns a point in time of a response as lists show it.
-    pub(crate) fn moment(&self, at: Option<&str>) -> String {
-        at.map(|at| time::moment(time::of_text(at), self.now(), self.zone())).unwrap_or_default()
+    pub(crate) fn moment(&self, at: Option<Timestamp>) -> String {
+        at.map(|at| time::moment(at, self.now(), self.zone())).unwrap_or_default()
     }
 
     /// Returns the time zone that times are shown in.
@@ -401,25 +402,19 @@ impl App {
     }
 
     /// Returns the ticket being worked on: the flag's, else that of the environment.
-    pub(crate) fn ticket(&self, flag: Option<&TicketId>) -> Option<String> {
-        let named = || self.named(TICKET_VARIABLE, |text| TicketId::new(text).is_ok());
-        flag.map(ToString::to_string).or_else(named)
+    pub(crate) fn ticket(&self, flag: Option<&TicketId>) -> Option<TicketId> {
+        flag.cloned().or_else(|| self.named(TICKET_VARIABLE))
     }
 
     /// Returns the discussion thread: the flag's, else that of the environment.
-    pub(crate) fn thread(&self, flag: Option<&ThreadId>) -> Option<String> {
-        let named = || self.named(THREAD_VARIABLE, |text| ThreadId::new(text).is_ok());
-        flag.map(ToString::to_string).or_else(named)
+    pub(crate) fn thread(&self, flag: Option<&ThreadId>) -> Option<ThreadId> {
+        flag.cloned().or_else(|| self.named(THREAD_VARIABLE))
     }
 
     /// Returns a name of the environment. What is none is passed over: nothing that a person did not type may stop a command.
-    fn named(&self, variable: &str, is_name: impl Fn(&str) -> bool) -> Option<String> {
-        let text = self.environment.text(variable)?;
-        if !is_name(&text) {
-            tracing::warn!(variable, "no name");
-            return None;
-        }
-        Some(text)
+    fn named<T: FromStr>(&self, variable: &str) -> Option<T> {
+        let name = self.environment.text(variable)?.parse();
+        name.inspect_err(|_| tracing::warn!(variable, "no name")).ok()
     }
 
     /// Prints a response: as JSON where that was asked for, else as the text that `told` makes of it.

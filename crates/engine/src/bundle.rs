@@ -22,7 +22,6 @@ mod summary;
 
 pub use apply::{BundleImportOptions, BundleImported};
 pub use error::BundleError;
-pub use export::BundleExported;
 pub use frame::is_bundle;
 pub use have::{HAVE_COMMITS_MAX, parse_have, render_have};
 pub use plan::BundleSelection;

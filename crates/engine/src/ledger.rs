@@ -20,11 +20,11 @@ mod turn;
 pub(crate) use bus::Bus;
 pub use bus::{EventFilter, LOOK_EVERY, StartAt, Subscription};
 pub use cluster::{Cluster, GUIDANCE_MAX, Guidance, TokenTotals, TokensByRole};
-pub use decide::{Decision, DecisionKind};
+pub use decide::Decision;
 pub use fold::{Folded, SAVE_EVENTS};
 pub use forget::{EventsPlan, Told};
 pub(crate) use line::{ChainEntries, Line, Reach, line_name};
-pub use memory::{MEMORY_SESSIONS_MAX, Remembered, TranscriptsReplayed};
+pub use memory::{MEMORY_SESSIONS_MAX, Remembered};
 pub(crate) use memory::{Remembering, TranscriptPlace, Transcripts};
 pub(crate) use opening::Opening;
 pub use project::{Adopt, Project, ProjectDir, ProjectScope, RepositoryKey, adopted_folders, repository_top};
@@ -36,8 +36,8 @@ pub use turn::again::{REQUEST_BYTES_MAX, REQUEST_KEPT_US, SameCall};
 pub use turn::begin::{BeginTurn, Opened, TASK_IDS_MAX, TASK_TEXT_BYTES_MAX, TurnBegun, TurnContext};
 pub(crate) use turn::guard::WorkTold;
 pub use turn::guard::{
-    CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, EntryHint, EntryMark, Marked, PlannedPrune, PrunedEntry,
-    Recovered, TurnCompaction, TurnGuard, WindowReport, WindowSample,
+    CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, EntryHint, EntryMark, Marked, Recovered, TurnGuard, WindowReport,
+    WindowSample,
 };
 pub use turn::step::StepTaken;
 pub use turn::{TurnEnded, TurnMade, TurnOf};

@@ -35,9 +35,9 @@ mod verbs;
 mod worktree;
 
 pub use bundle::{
-    BUNDLE_COMMITS_MAX, BUNDLE_CONTENT_BYTES_MAX, BundleError, BundleExported, BundleImportOptions,
-    BundleImported, BundleLimits, BundleSelection, BundleSource, BundleSummary, HAVE_COMMITS_MAX, is_bundle,
-    parse_have, render_have,
+    BUNDLE_COMMITS_MAX, BUNDLE_CONTENT_BYTES_MAX, BundleError, BundleImportOptions, BundleImported,
+    BundleLimits, BundleSelection, BundleSource, BundleSummary, HAVE_COMMITS_MAX, is_bundle, parse_have,
+    render_have,
 };
 pub use capture::captured::{Captured, UnreadRecords};
 pub use capture::database::{database_of_log, is_database};
@@ -82,14 +82,13 @@ pub use home::{
     TakeUpLimits, TrustedRules, VaultFiles, create_private, modified,
 };
 pub use ledger::{
-    Adopt, BeginTurn, CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, Cluster, ComparedState, Decision, DecisionKind,
-    EntryHint, EntryMark, EventFilter, EventsPlan, Folded, GUIDANCE_MAX, Guidance, LOOK_EVERY, LedgerState,
-    MEMORY_SESSIONS_MAX, Marked, Opened, PlannedPrune, Project, ProjectDir, ProjectScope, PrunedEntry,
-    PublishOptions, Published, PublishedState, REQUEST_BYTES_MAX, REQUEST_KEPT_US, Recovered, Remembered,
-    RepositoryKey, SAVE_EVENTS, SameCall, StartAt, StepTaken, Subscription, TASK_IDS_MAX,
-    TASK_TEXT_BYTES_MAX, TokenTotals, TokensByRole, Told, TranscriptsReplayed, TurnBegun, TurnCompaction,
-    TurnContext, TurnEnded, TurnGuard, TurnMade, TurnOf, WindowReport, WindowSample, adopted_folders,
-    repository_top,
+    Adopt, BeginTurn, CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, Cluster, ComparedState, Decision, EntryHint,
+    EntryMark, EventFilter, EventsPlan, Folded, GUIDANCE_MAX, Guidance, LOOK_EVERY, LedgerState,
+    MEMORY_SESSIONS_MAX, Marked, Opened, Project, ProjectDir, ProjectScope, PublishOptions, Published,
+    PublishedState, REQUEST_BYTES_MAX, REQUEST_KEPT_US, Recovered, Remembered, RepositoryKey, SAVE_EVENTS,
+    SameCall, StartAt, StepTaken, Subscription, TASK_IDS_MAX, TASK_TEXT_BYTES_MAX, TokenTotals, TokensByRole,
+    Told, TurnBegun, TurnContext, TurnEnded, TurnGuard, TurnMade, TurnOf, WindowReport, WindowSample,
+    adopted_folders, repository_top,
 };
 pub use outputs::{OutputFiles, OutputRules};
 pub use packing::{KeepPacked, PackKeeper};
@@ -98,13 +97,12 @@ pub use prompts::{
     KEPT_BYTES_MAX, KEPT_SESSIONS_MAX, KEPT_TURNS_MAX, KeptPrompt, PromptMade, PromptOf, PromptTrigger,
     PromptWanted,
 };
-pub use recall::{RECALL_TOKENS_MIN, RecallNote, RecallSkipped, RecallWanted, Recalled, RecalledItem};
+pub use recall::{RECALL_TOKENS_MIN, RecallNote, RecallWanted, Recalled};
 pub use retention::{RetentionRules, SessionAge, retired};
 pub use scrubbing::{PROJECT_RULES, ProjectTrust, StoreRules, UntrustedMet, UntrustedRules, rules_file_hash};
 pub use search::{
     HitPlace, IndexReport, IndexState, IndexTrouble, QueryError, SearchAnswer, SearchError, SearchFilter,
-    SearchForm, SearchHit, SearchNote, SearchQuery, SearchReason, SearchStep, SettleBudget, Settled,
-    StepUnit,
+    SearchHit, SearchNote, SearchQuery, SearchReason, SearchStep, SettleBudget, Settled, StepUnit,
 };
 pub use settings::{
     AgentConfig, ConfigText, Configured, DenseModel, LedgerPlace, ModelApi, ModelPrice, ModelRules, ReadFile,
@@ -112,11 +110,12 @@ pub use settings::{
     WindowRules, is_on, template_fields,
 };
 pub use stemmata_acts::decides as is_deciding_tool;
+pub use stemmata_api::v1::{DecisionKind, SearchForm, StatsBy};
 pub use stemmata_model as model;
 pub use stemmata_prompt as prompt;
 pub use stemmata_prompt::compact::Summarizer;
 pub use stemmata_prompt::reduce::memory::v1::Task;
-pub use stemmata_prompt::retrieve::{CandidateKind, Form, PointsFor, RecallReason};
+pub use stemmata_prompt::retrieve::CandidateKind;
 pub use stemmata_redact::{LineState, Scrubber};
 pub use stemmata_runtimes::adapter::{Finding, Severity, Validation};
 pub use stemmata_runtimes::clients;
@@ -132,7 +131,7 @@ pub use verbs::around::{Around, AroundEntry, AroundQuery};
 pub use verbs::artifact::{ARTIFACT_READ_BYTES_MAX, ArtifactText};
 pub use verbs::blame::{BlameQuery, LineOrigin};
 pub use verbs::brief::HandedBrief;
-pub use verbs::checkpoint::{CheckpointContent, CheckpointRequest, Checkpointed};
+pub use verbs::checkpoint::{CheckpointContent, CheckpointRequest};
 pub use verbs::checkpoint_file::{
     CHECKPOINT_FILE_BYTES_MAX, CheckpointFile, CheckpointFileError, ContextSnapshot,
 };
@@ -144,10 +143,9 @@ pub use verbs::compact::{
 pub use verbs::compare::{ChainSide, Comparison};
 pub use verbs::copies::Copy;
 pub use verbs::costs::{ChainBytes, ChainCost, StoreCosts};
-pub use verbs::diff::{CompactionDiff, LostEntry};
 pub use verbs::doctor::Diagnosis;
 pub use verbs::export::Exported;
-pub use verbs::find::{CANDIDATES_MAX, Meant, MeantPrompt, MeantRange};
+pub use verbs::find::{CANDIDATES_MAX, Meant, MeantRange};
 pub use verbs::forget::{Branch, ForgetOptions, ForgetPlan, ForgetReport, ForgetTarget};
 pub use verbs::handoff::{HandedOff, Narrative};
 pub use verbs::history::HistoryRow;
@@ -164,17 +162,16 @@ pub use verbs::place::undo::{CopyFile, handed_over};
 pub use verbs::place::{PlaceOptions, Placed, PreparedPlacement};
 pub use verbs::recover::{BetterState, JudgedBy, RecoveredCopy, TranscriptState};
 pub use verbs::scan::files::{FileSecret, ScannedFiles};
-pub use verbs::scan::{FoundIn, Holder, ScanPlace, ScanTarget, Scanned, SecretFound, UnreadLedger};
+pub use verbs::scan::{FoundIn, Holder, ScanPlace, ScanTarget, Scanned, SecretFound};
 pub use verbs::scrub::{ScrubPlan, ScrubReport, ScrubTarget};
 pub use verbs::sessions::figures::SessionFigures;
-pub use verbs::sessions::stats::{Stats, StatsBy, StatsQuery, StatsRow};
+pub use verbs::sessions::stats::{Stats, StatsQuery, StatsRow};
 pub use verbs::sessions::totals::SessionTotals;
 pub use verbs::sessions::{SessionCounts, SessionOnly, SessionQuery, SessionRow, SessionRows, turns_of};
 pub use verbs::short_id::ShortId;
 pub use verbs::show::{SHOWN_MAX, Shown};
 pub use verbs::sidecars::Sidecar;
 pub use verbs::summarize::NumberedEntries;
-pub use verbs::summary::SummaryText;
 pub use verbs::tree::{BranchPlace, Subagent, TREE_COMMITS_MAX, Tree, TreeNode, TreeRun, TurnsOfCommits};
 pub use verbs::turn::{ShownTurn, TurnEntry};
-pub use worktree::{Drift, git_head, tree_root};
+pub use worktree::{git_head, tree_root};

@@ -10,11 +10,11 @@ mod reader;
 mod speakers;
 mod v1;
 
+use stemmata_api::v1::PromptTrace;
 use stemmata_model::{
     CommitId, Entry, Event, EventSeq, Json, LedgerId, NewEvent, NewPayload, Note, NoteCode, Party, SessionId,
     TokenCounter, Tokens, topics,
 };
-use stemmata_prompt::assemble::v1::Trace;
 use stemmata_prompt::assemble::{Mode, PromptRequest, TaskFacts, Trigger, build, metrics};
 use stemmata_prompt::profile::Profile;
 use stemmata_prompt::select::{Message, entry_text};
@@ -97,7 +97,7 @@ pub struct PromptMade {
     /// The prompt.
     pub text: String,
     /// Every decision that led to it.
-    pub trace: Trace,
+    pub trace: PromptTrace,
     /// What it cost, in the names of seed 000: for a line on standard error.
     pub metrics: Json,
     /// The last event that the prompt could have: where a continuation begins. None in an empty ledger.

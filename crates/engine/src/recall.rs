@@ -12,9 +12,9 @@ mod pack;
 pub(crate) use fitting::{Fitting, Seen};
 pub(crate) use pack::RetrieveOf;
 
-use stemmata_model::{CommitId, EventSeq, LedgerId, Note, SessionId, ThreadId, TicketId, Timestamp};
+use stemmata_api::v1::{RecallSkipped, RecalledItem};
+use stemmata_model::{LedgerId, Note, SessionId, ThreadId, TicketId};
 use stemmata_model::{TokenCounter, Tokens};
-use stemmata_prompt::retrieve::{CandidateKind, Form, RecallReason};
 
 use crate::search::{SearchNote, SettleBudget};
 
@@ -79,50 +79,6 @@ pub struct Recalled {
     pub skipped: RecallSkipped,
     /// What the user should know.
     pub notes: Vec<RecallNote>,
-}
-
-/// An item of a pack.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RecalledItem {
-    /// What it is.
-    pub kind: CandidateKind,
-    /// A commit whose chain holds it; `None` for an event.
-    pub ctx: Option<CommitId>,
-    /// The entry's id.
-    pub entry: Option<String>,
-    /// The event of the ledger.
-    pub event: Option<EventSeq>,
-    /// The ledger of the event, where it is not the one that was asked about.
-    pub ledger: Option<LedgerId>,
-    /// The session's id; empty where that is not known.
-    pub session: String,
-    /// The client; empty where that is not known.
-    pub client: String,
-    /// When it was said.
-    pub timestamp: Option<Timestamp>,
-    /// The tokens of its text.
-    pub tokens: Tokens,
-    /// Thousandths of a point: the sum of the reasons. May be less than 0.
-    pub score_permille: i64,
-    /// What made the score.
-    pub reasons: Vec<RecallReason>,
-    /// Its part of the pack's text, with where it comes from.
-    pub text: String,
-    /// How much of it is there.
-    pub form: Form,
-    /// The machine that recorded it, where it came in a bundle.
-    pub foreign_machine: Option<String>,
-}
-
-/// How many candidates are not in a pack, and why.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct RecallSkipped {
-    /// They did not fit the budget.
-    pub budget: u64,
-    /// The pack, or the task, says the same.
-    pub duplicate: u64,
-    /// They came in a bundle. What memories hold of bundles is not counted.
-    pub foreign: u64,
 }
 
 /// What the user should know of a pack.

@@ -28,6 +28,7 @@ mod words;
 
 use std::ops::ControlFlow;
 
+use stemmata_api::v1::SearchForm;
 use stemmata_model::Timestamp;
 use stemmata_prompt::retrieve::TaskWords;
 pub use stemmata_prompt::search::QueryError;
@@ -46,17 +47,6 @@ use crate::error::Result;
 use crate::ledger::ProjectDir;
 use filter::Scoped;
 pub(crate) use filter::{Belonging, SessionsOf};
-
-/// How the text of a query is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SearchForm {
-    /// Words, any of them; quotes mean a phrase.
-    Words,
-    /// Exactly this text.
-    Literal,
-    /// A regular expression.
-    Regex,
-}
 
 /// What to look for.
 #[derive(Debug, Clone, PartialEq, Eq)]

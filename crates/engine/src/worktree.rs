@@ -8,6 +8,7 @@ use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
 use stemmata_acts::{Act, Call, FileAct, Reach, acts};
+use stemmata_api::v1::CheckpointDrift;
 use stemmata_model::{ArtifactId, Entry, Part, WORK_FILES_MAX, is_path_below};
 use stemmata_store::read_bounded;
 
@@ -19,21 +20,6 @@ const GIT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Folders above one that are looked into for a repository.
 const FOLDERS_MAX: usize = 64;
-
-/// What a working tree has that a checkpoint has otherwise.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Drift {
-    /// Files with other bytes.
-    pub changed: Vec<String>,
-    /// Files that were there.
-    pub missing: Vec<String>,
-    /// Files that were not there.
-    pub new: Vec<String>,
-    /// Files that are as they were.
-    pub same: u64,
-    /// Files that cannot be read, are too large, or lie behind a link that leads out of the tree.
-    pub unread: Vec<String>,
-}
 
 /// What is at a path.
 enum Found {
@@ -102,8 +88,8 @@ pub(crate) fn checksums(root: &Path, entries: &[Entry]) -> (BTreeMap<String, Opt
 }
 
 /// Compares checksums with a tree.
-pub(crate) fn drift(root: &Path, sums: &BTreeMap<String, Option<ArtifactId>>) -> Drift {
-    let mut drift = Drift::default();
+pub(crate) fn drift(root: &Path, sums: &BTreeMap<String, Option<ArtifactId>>) -> CheckpointDrift {
+    let mut drift = CheckpointDrift::default();
     for (path, then) in sums {
         let list = match (then, look(root, path)) {
             (Some(then), Found::File(now)) if *then == now => {

@@ -5,6 +5,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{ArtifactId, CanonicalEncoder, CommitId, FormatId, RulesHash, Template, Timestamp};
 
 /// What a commit's artifact is.
@@ -105,7 +107,9 @@ impl CommitCore {
 }
 
 /// Whether a commit ends at a closed boundary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 pub enum Closure {
     /// It ends where the granularity says.
     Closed,

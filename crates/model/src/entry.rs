@@ -2,10 +2,14 @@
 //!
 //! An entry points back to its raw bytes; it never replaces them.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{ArtifactId, EntryId, Timestamp};
 
 /// Who speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 pub enum Role {
     /// Instructions and the runtime itself.
     System,

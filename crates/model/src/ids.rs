@@ -206,6 +206,14 @@ impl fmt::Display for RulesHash {
     }
 }
 
+impl FromStr for RulesHash {
+    type Err = blake3::HexError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        blake3::Hash::from_hex(text).map(|hash| Self(*hash.as_bytes()))
+    }
+}
+
 impl fmt::Debug for RulesHash {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, formatter)

@@ -20,6 +20,7 @@ mod plural;
 mod quantity;
 pub mod quote;
 mod sighting;
+mod text;
 mod time;
 mod tokens;
 pub mod topics;
@@ -46,6 +47,7 @@ pub use note::{Note, NoteCode};
 pub use plural::{listed, noun_of, plural};
 pub use quantity::{Bytes, Chars, Tokens, to_u64};
 pub use sighting::{Reason, Reasons, Sighting, Source, SummarySource, Trigger};
+pub use text::text_form;
 pub use time::{ParseTimestampError, Timestamp};
 pub use tokens::{
     BaseCounter, CounterSpec, Estimate, FACTOR_PERMILLE, FactorFrom, IMAGE_TOKENS, Margin, ParseCounterError,

@@ -2,8 +2,12 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// What kind of thing a note tells; stable, for scripts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline, with = "String"))]
 pub enum NoteCode {
     /// A line could not be parsed; its bytes are kept.
     UnparsableLine,
@@ -43,11 +47,14 @@ pub enum NoteCode {
     NotRepeatable,
     /// Anything else that degraded a result.
     Degraded,
+    /// A code of one operation alone, or one that a newer version knows.
+    #[serde(untagged)]
+    Other(Box<str>),
 }
 
 impl NoteCode {
     /// Returns the stable name used in JSON output.
-    pub const fn as_str(self) -> &'static str {
+    pub fn as_str(&self) -> &str {
         match self {
             Self::UnparsableLine => "unparsable_line",
             Self::TornTail => "torn_tail",
@@ -68,25 +75,41 @@ impl NoteCode {
             Self::Foreign => "foreign",
             Self::NotRepeatable => "not_repeatable",
             Self::Degraded => "degraded",
+            Self::Other(code) => code,
         }
     }
 }
 
-/// One thing the user should know about a result that is good but not plain.
-#[derive(Debug, Clone, PartialEq, Eq)]
+impl PartialEq<&str> for NoteCode {
+    fn eq(&self, code: &&str) -> bool {
+        self.as_str() == *code
+    }
+}
+
+impl From<&str> for NoteCode {
+    /// Takes a code that no variant stands for.
+    fn from(code: &str) -> Self {
+        Self::Other(code.into())
+    }
+}
+
+/// Something that the user should know about a result that is good but not plain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Note {
-    /// The kind, for scripts.
+    /// Stable name of its kind.
     pub code: NoteCode,
-    /// One sentence without a final stop, for people.
+    /// One sentence.
     pub message: String,
-    /// Line of the transcript (1 = first) that it is about, where it is about one.
+    /// The line of the transcript (1 = first) that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
 }
 
 impl Note {
     /// Makes a note that is not about one line.
-    pub fn new(code: NoteCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), line: None }
+    pub fn new(code: impl Into<NoteCode>, message: impl Into<String>) -> Self {
+        Self { code: code.into(), message: message.into(), line: None }
     }
 
     /// Makes a note about a line of the transcript (1 = first).

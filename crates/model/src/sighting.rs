@@ -2,10 +2,14 @@
 //!
 //! Append-only and never hashed: the same commit seen on two machines has two sightings.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{MachineId, Principal, SessionId, Template, ThreadId, TicketId, Timestamp};
 
 /// What made a checkpoint happen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 pub enum Trigger {
     /// A turn ended.
     TurnBoundary,
@@ -37,7 +41,9 @@ impl Trigger {
 }
 
 /// A rule by which a checkpoint was due (seed 002). A checkpoint may have several.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 pub enum Reason {
     /// The context has reached its share of the window.
     ContextSizeThreshold,
@@ -119,14 +125,15 @@ impl FromIterator<Reason> for Reasons {
     }
 }
 
-/// The byte range of a transcript that a commit was read from.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// A range of a transcript, before secrets were replaced.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Source {
-    /// The transcript's path as it was on that machine.
+    /// Its path on that machine.
     pub path: String,
-    /// Bytes from the start of the file, before secrets were replaced.
+    /// Bytes from the start.
     pub offset: u64,
-    /// Bytes of the range, before secrets were replaced.
+    /// Bytes of the range.
     pub length: u64,
 }
 
@@ -156,11 +163,14 @@ pub struct Sighting {
 }
 
 /// Who wrote a summary; in a merge the first of these wins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 pub enum SummarySource {
     /// Somebody gave it.
     Given,
     /// A model wrote it.
+    #[serde(rename = "llm")]
     Model,
     /// It was derived from the entries by rule.
     Heuristic,

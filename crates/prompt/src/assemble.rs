@@ -16,7 +16,6 @@ mod sections;
 mod select_packs;
 #[cfg(test)]
 mod tests;
-pub mod v1;
 
 pub use facts::{CurrentTask, TaskFacts};
 pub use guard::TRUNCATION_NOTICE;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use stemmata_api::{Answer, ByteSource};
 use stemmata_engine::{BundleSource as _, EngineError};
+use stemmata_model::CommitId;
 use stemmata_store::{Files as _, Patience, SystemFiles};
 
 use crate::fault::problem_of;
@@ -28,9 +29,8 @@ impl ByteSource for FileBytes {
 ///
 /// # Errors
 /// `have_list_bad` names the line.
-pub fn parse_have(text: &str) -> Answer<Vec<String>> {
-    let ids = stemmata_engine::parse_have(text).map_err(|error| problem_of(&EngineError::from(error)))?;
-    Ok(ids.iter().map(ToString::to_string).collect())
+pub fn parse_have(text: &str) -> Answer<Vec<CommitId>> {
+    stemmata_engine::parse_have(text).map_err(|error| problem_of(&EngineError::from(error)).into())
 }
 
 /// Runs `change` while no other process runs one for the same file, so that what it read is still there when it writes. The lock is a

@@ -97,14 +97,18 @@ pub(crate) fn stop(engine: &Engine, text: &str) -> Result<Stop, Fault> {
 }
 
 /// Returns the id by which a commit was named, where it was scrubbed since and is another one now.
-pub(crate) fn redirected_from(engine: &Engine, text: &str, found: CommitId) -> Result<Option<String>, Fault> {
+pub(crate) fn redirected_from(
+    engine: &Engine,
+    text: &str,
+    found: CommitId,
+) -> Result<Option<CommitId>, Fault> {
     let ctx = found.to_string();
     let is_found = ctx.starts_with(text) || ctx.get(4..).is_some_and(|id| id.starts_with(text));
     // A tag or the name of a session is no id.
     let is_id = text.starts_with(IdKind::Commit.tag())
         || format!("{}{text}", IdKind::Commit.tag()).parse::<CommitPrefix>().is_ok();
     let redirected = if is_found || !is_id { Vec::new() } else { engine.redirected(text)? };
-    Ok(redirected.iter().find(|(_, to)| *to == found).map(|(from, _)| from.to_string()))
+    Ok(redirected.iter().find(|(_, to)| *to == found).map(|(from, _)| *from))
 }
 
 /// Returns how many items a page has, where `limit` asks for so many.

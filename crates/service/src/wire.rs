@@ -23,21 +23,11 @@ pub(crate) mod story;
 
 use stemmata_api::{RawJson, v1};
 use stemmata_engine::LossReport;
-use stemmata_model::{Json, Note};
+use stemmata_model::Json;
 
 /// Returns JSON as it was given.
 pub(crate) fn raw(json: &Json) -> RawJson {
     RawJson::parse(json.as_str()).expect("a `Json` was checked when it was made")
-}
-
-/// Returns the wire form of notes.
-pub(crate) fn notes(notes: &[Note]) -> Vec<v1::Note> {
-    notes.iter().map(note).collect()
-}
-
-/// Returns the wire form of a note.
-pub(crate) fn note(note: &Note) -> v1::Note {
-    v1::Note { code: note.code.as_str().to_owned(), message: note.message.clone(), line: note.line }
 }
 
 /// Returns the wire form of what a translation lost.

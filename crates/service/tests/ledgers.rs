@@ -12,7 +12,7 @@ use stemmata_api::v1::{
 };
 use stemmata_api::{Code, Control, Ledgers as _, PageRequest, PlanDigest, Problem};
 use stemmata_engine::{Home, HomeOptions, MachineFacts, RandomIds, Settings, SystemClock};
-use stemmata_model::Principal;
+use stemmata_model::{LedgerId, Principal};
 use stemmata_service::{Host, LedgerOfRequest, Local, Machine, MakeLedger};
 use stemmata_store::OpenFor;
 use tempfile::TempDir;
@@ -65,13 +65,17 @@ fn event(topic: &str, text: &str) -> NewEvent {
     }
 }
 
+fn named(ledger: &str) -> LedgerId {
+    LedgerId::new(ledger).unwrap()
+}
+
 fn append(ledger: &str, events: Vec<NewEvent>) -> AppendRequest {
-    AppendRequest { ledger: ledger.to_owned(), events, expected: None, durability: Durability::Batch }
+    AppendRequest { ledger: named(ledger), events, expected: None, durability: Durability::Batch }
 }
 
 fn every(ledger: &str) -> EventsRequest {
     EventsRequest {
-        ledger: ledger.to_owned(),
+        ledger: named(ledger),
         topics: Vec::new(),
         sender: None,
         receiver: None,
@@ -95,7 +99,7 @@ fn a_plan_that_does_not_hold_any_more_forgets_nothing() {
     let stage = Stage::new();
     stage.append("c", &["one", "two"]);
     let session = Some("stemma".to_owned());
-    let request = ForgetEventsRequest { ledger: Some("c".to_owned()), session, events: Vec::new() };
+    let request = ForgetEventsRequest { ledger: Some(named("c")), session, events: Vec::new() };
     let plan = stage.service.plan_forget_events(&request).unwrap();
     assert_eq!((plan.events, plan.dry_run), (3, true), "the opening too");
     let digest = plan.digest.unwrap();
@@ -140,7 +144,7 @@ fn pages_of_any_length_hold_all_events_from_either_end() {
             loop {
                 let page = stage.service.events(&request).unwrap();
                 assert!(page.events.len() as u64 <= limit && page.last == "5");
-                pages.push(page.events.into_iter().map(|event| event.event_seq).collect::<Vec<_>>());
+                pages.push(page.events.into_iter().map(|event| event.event_seq.get()).collect::<Vec<_>>());
                 let from = if newest_first { &mut request.through } else { &mut request.after };
                 from.clone_from(&page.next);
                 if page.next.is_none() {
@@ -150,7 +154,7 @@ fn pages_of_any_length_hold_all_events_from_either_end() {
             if newest_first {
                 pages.reverse();
             }
-            assert_eq!(pages.concat(), ["1", "2", "3", "4", "5"], "{limit} {newest_first}");
+            assert_eq!(pages.concat(), [1, 2, 3, 4, 5], "{limit} {newest_first}");
         }
     }
 }
@@ -163,7 +167,7 @@ fn a_listing_of_ledgers_goes_on_behind_its_last_one() {
     }
     let mut request = LedgersRequest { page: PageRequest { limit: Some(2), after: None } };
     let first = stage.service.ledgers(&request).unwrap();
-    request.page.after = first.next;
+    request.page.after = first.next.map(|next| next.to_string());
     let rest = stage.service.ledgers(&request).unwrap();
     let ids = first.ledgers.iter().chain(&rest.ledgers).map(|ledger| ledger.id.as_str());
     assert_eq!((ids.collect::<Vec<_>>(), rest.next), (vec!["a", "b", "c"], None));
@@ -174,7 +178,7 @@ fn an_event_that_a_follower_broke_at_comes_again() {
     let stage = Stage::new();
     stage.append("c", &["one", "two", "three"]);
     let request = FollowRequest {
-        ledger: "c".to_owned(),
+        ledger: named("c"),
         topics: vec!["t".to_owned()],
         sender: None,
         receiver: None,
@@ -206,14 +210,8 @@ fn a_bad_event_is_named_and_nothing_is_appended() {
     let stage = Stage::new();
     let refused = stage.service.append(&append("c", vec![event("t", "one"), event("", "two")])).unwrap_err();
     assert!(refused.is(Code::BadRequest) && refused.detail.contains("event 2"), "{refused}");
-    assert_eq!(code(stage.service.ledger(&LedgerRequest { ledger: "c".to_owned() })), "ledger_not_found");
+    assert_eq!(code(stage.service.ledger(&LedgerRequest { ledger: named("c") })), "ledger_not_found");
     assert_eq!(code(stage.service.events(&every("c"))), "ledger_not_found");
-    assert_eq!(code(stage.service.events(&every(""))), "bad_name");
-    stage.append("c", &["one"]);
-    for number in ["x", "-1", "01"] {
-        let request = EventsRequest { after: Some(number.to_owned()), ..every("c") };
-        assert_eq!(code(stage.service.events(&request)), "bad_request", "{number}");
-    }
 }
 
 #[test]
@@ -221,7 +219,7 @@ fn names_that_mean_nothing_or_several_things_have_codes_of_their_own() {
     let stage = Stage::new();
     let decide = |kind, text: &str, supersedes: Option<&str>| {
         stage.service.decide(&DecideRequest {
-            ledger: "c".to_owned(),
+            ledger: named("c"),
             kind,
             text: text.to_owned(),
             reason: None,
@@ -237,13 +235,13 @@ fn names_that_mean_nothing_or_several_things_have_codes_of_their_own() {
     let several = decide(DecisionKind::Decision, "Use ink", Some("use tabs")).unwrap_err();
     assert_eq!((several.code.as_str(), several.candidates.len()), ("decision_ambiguous", 2));
     let finish = |task: &str| {
-        let (ledger, task) = ("c".to_owned(), task.to_owned());
+        let (ledger, task) = (named("c"), task.to_owned());
         stage.service.finish_task(&FinishTaskRequest { ledger, task })
     };
     assert_eq!(code(finish("sweep")), "task_not_found");
     assert_eq!(code(finish("use tabs")), "task_ambiguous");
     assert_eq!(finish("in make").unwrap().finished.as_deref(), Some("Use tabs in Make"));
-    let open = stage.service.tasks(&LedgerRequest { ledger: "c".to_owned() }).unwrap();
+    let open = stage.service.tasks(&LedgerRequest { ledger: named("c") }).unwrap();
     assert_eq!(open.tasks.len(), 1);
 }
 
@@ -253,7 +251,7 @@ fn a_state_has_text_where_it_was_asked_for() {
     let event = NewEvent { sender: Some("planner".to_owned()), ..event("PLAN_READY", "Three steps") };
     stage.service.append(&append("c", vec![event])).unwrap();
     let asked = |text_chars_max| {
-        stage.service.state(&StateRequest { ledger: "c".to_owned(), at: None, text_chars_max }).unwrap()
+        stage.service.state(&StateRequest { ledger: named("c"), at: None, text_chars_max }).unwrap()
     };
     let (plain, told) = (asked(None), asked(Some(1_000)));
     assert_eq!((plain.text, plain.snapshot_text), (None, None));

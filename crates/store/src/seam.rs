@@ -55,6 +55,6 @@ pub struct Page {
 }
 
 /// A whole store: all parts of the seam over one set of data, so that one transaction may hold commits and events.
+///
+/// A backend says so itself: three parts that lie in different places don't keep that promise.
 pub trait Store: Follow + Upkeep + EventLog {}
-
-impl<S: Follow + Upkeep + EventLog + ?Sized> Store for S {}

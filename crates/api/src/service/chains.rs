@@ -168,3 +168,102 @@ pub trait Chains: Send + Sync {
     /// `empty`, `out_of_bounds`, and those of [`find`](Self::find).
     fn update(&self, request: &UpdateRequest) -> Answer<Changed>;
 }
+
+/// The operations of [`Chains`], each beside its method.
+#[expect(missing_docs, reason = "a row is documented at the method of its name")]
+pub mod rows {
+    use crate::operation::Scope::{Publish, Read};
+    use crate::operation::{Flow, Head, Op, Repeat, Row};
+    use crate::v1;
+
+    /// All of them.
+    pub static ALL: &[&dyn Row] = &[
+        &FIND,
+        &SHORT_IDS,
+        &SESSIONS,
+        &STATS,
+        &SESSION,
+        &LATEST_SESSION,
+        &SHOW,
+        &TURN,
+        &TURNS,
+        &OVERVIEW,
+        &HISTORY,
+        &CHILDREN,
+        &TIPS,
+        &TAGS,
+        &TREE,
+        &RESOLVE,
+        &DIFF,
+        &COMPARE,
+        &BLAME,
+        &CHECKPOINT,
+        &SNAPSHOT,
+        &COMPACT,
+        &BEFORE_COMPACTION,
+        &UPDATE,
+    ];
+
+    pub static FIND: Op<v1::FindRequest, v1::Found> =
+        Op::get("chains.find", "/v1/find", Read, |s, q, _| s.find(q));
+    pub static SHORT_IDS: Op<v1::ShortIdsRequest, v1::ShortIds> =
+        Op::ask("chains.short_ids", "/v1/short-ids", Read, |s, q, _| s.short_ids(q));
+    pub static SESSIONS: Op<v1::SessionsRequest, v1::SessionPage> =
+        Op::get("chains.sessions", "/v1/sessions", Read, |s, q, _| s.sessions(q)).shown_by(&["list", "log"]);
+    pub static STATS: Op<v1::StatsRequest, v1::Stats> =
+        Op::get("chains.stats", "/v1/stats", Read, |s, q, c| s.stats(q, c)).shown_by(&["stats"]);
+    pub static SESSION: Op<v1::SessionRequest, v1::Session> =
+        Op::get("chains.session", "/v1/sessions/{reference}", Read, |s, q, _| s.session(q));
+    pub static LATEST_SESSION: Op<v1::LatestSessionRequest, v1::Session> =
+        Op::get("chains.latest_session", "/v1/latest-session", Read, |s, q, _| s.latest_session(q));
+    pub static SHOW: Op<v1::ShowRequest, v1::Commit> =
+        Op::get("chains.show", "/v1/commits/{ctx}", Read, |s, q, _| s.show(q)).shown_by(&["show"]);
+    pub static TURN: Op<v1::ShowTurnRequest, v1::ShownTurn> =
+        Op::get("chains.turn", "/v1/commits/{ctx}/turn", Read, |s, q, _| s.turn(q));
+    pub static TURNS: Op<v1::ShowTurnsRequest, v1::ShownTurns> =
+        Op::get("chains.turns", "/v1/commits/{ctx}/turns", Read, |s, q, _| s.turns(q))
+            .shown_by(&["show REF:N..M"]);
+    pub static OVERVIEW: Op<v1::OverviewRequest, v1::SessionMeant> =
+        Op::get("chains.overview", "/v1/sessions/{reference}/overview", Read, |s, q, _| s.overview(q));
+    pub static HISTORY: Op<v1::HistoryRequest, v1::CommitPage> =
+        Op::get("chains.history", "/v1/commits/{ctx}/history", Read, |s, q, _| s.history(q))
+            .shown_by(&["log REF", "history"]);
+    pub static CHILDREN: Op<v1::ChildrenRequest, v1::Children> =
+        Op::get("chains.children", "/v1/commits/{ctx}/children", Read, |s, q, _| s.children(q))
+            .shown_by(&["children"]);
+    pub static TIPS: Op<v1::TipsRequest, v1::CommitPage> =
+        Op::get("chains.tips", "/v1/tips", Read, |s, q, _| s.tips(q)).shown_by(&["tips"]);
+    pub static TAGS: Op<v1::TagsRequest, v1::Tags> =
+        Op::get("chains.tags", "/v1/tags", Read, |s, q, _| s.tags(q));
+    pub static TREE: Op<v1::TreeRequest, v1::Tree> =
+        Op::get("chains.tree", "/v1/commits/{ctx}/tree", Read, |s, q, _| s.tree(q)).shown_by(&["tree"]);
+    pub static RESOLVE: Op<v1::ResolveRequest, v1::Resolved> =
+        Op::get("chains.resolve", "/v1/resolve", Read, |s, q, _| s.resolve(q)).shown_by(&["resolve"]);
+    pub static DIFF: Op<v1::LastCompactionRequest, v1::Diff> =
+        Op::get("chains.diff", "/v1/commits/{ctx}/diff", Read, |s, q, _| s.diff(q)).shown_by(&["diff"]);
+    pub static COMPARE: Op<v1::CompareRequest, v1::Comparison> =
+        Op::get("chains.compare", "/v1/compare", Read, |s, q, _| s.compare(q)).shown_by(&["diff A B"]);
+    // The lines of a file have no room in a query.
+    pub static BLAME: Op<v1::BlameRequest, v1::Blame> =
+        Op::ask("chains.blame", "/v1/blame", Read, |s, q, _| s.blame(q)).shown_by(&["blame"]);
+    pub static CHECKPOINT: Op<v1::CheckpointRequest, v1::Checkpointed> =
+        Op::by_hand(Flow::In, Head::post("chains.checkpoint", "/v1/commits", Publish, Repeat::Keyed))
+            .shown_by(&["checkpoint"]);
+    pub static SNAPSHOT: Op<v1::SnapshotRequest, v1::Named> =
+        Op::post("chains.snapshot", "/v1/commits/{ctx}/snapshot", Publish, Repeat::Same, |s, q, _| {
+            s.snapshot(q)
+        })
+        .shown_by(&["snapshot"]);
+    pub static COMPACT: Op<v1::CompactRequest, v1::Compacted> =
+        Op::post("chains.compact", "/v1/compact", Publish, Repeat::Again, |s, q, _| s.compact(q))
+            .shown_by(&["compact"]);
+    pub static BEFORE_COMPACTION: Op<v1::LastCompactionRequest, v1::Uncompacted> =
+        Op::get("chains.before_compaction", "/v1/commits/{ctx}/before-compaction", Read, |s, q, _| {
+            s.before_compaction(q)
+        })
+        .shown_by(&["uncompact"]);
+    // Notes are added each time.
+    pub static UPDATE: Op<v1::UpdateRequest, v1::Changed> =
+        Op::patch("chains.update", "/v1/commits/{ctx}", Publish, Repeat::Again, |s, q, _| s.update(q))
+            .shown_by(&["update", "tag", "pin", "unpin"]);
+}

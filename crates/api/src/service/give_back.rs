@@ -149,3 +149,86 @@ pub trait GiveBack: Send + Sync {
     /// Those of [`find`](super::Chains::find).
     fn bundle_have(&self, request: &BundleHaveRequest) -> Answer<BundleHave>;
 }
+
+/// The operations of [`GiveBack`], each beside its method.
+#[expect(missing_docs, reason = "a row is documented at the method of its name")]
+pub mod rows {
+    use crate::operation::Scope::{Publish, Read};
+    use crate::operation::{EmptyRequest, Flow, Head, Op, Repeat, Row};
+    use crate::v1;
+
+    /// All of them.
+    pub static ALL: &[&dyn Row] = &[
+        &NATIVE,
+        &SIDECARS,
+        &MATERIALIZE,
+        &EXPORT,
+        &HANDOFF,
+        &SUMMARIZE,
+        &READ_ARTIFACT,
+        &CHECKPOINT_FILE,
+        &LOAD_CHECKPOINT_FILE,
+        &PREPARE_PLACEMENT,
+        &RECORD_PLACEMENT,
+        &EXPORT_BUNDLE,
+        &IMPORT_BUNDLE,
+        &SHOW_BUNDLE,
+        &BUNDLE_HAVE,
+    ];
+
+    pub static NATIVE: Op<v1::CommitRequest, v1::Native> =
+        Op::by_hand(Flow::Out, Head::get("give_back.native", "/v1/commits/{ctx}/native", Read))
+            .shown_by(&["native"]);
+    pub static SIDECARS: Op<v1::SidecarsRequest, v1::Sidecars> =
+        Op::get("give_back.sidecars", "/v1/commits/{ctx}/sidecars", Read, |s, q, _| s.sidecars(q))
+            .shown_by(&["sidecars"]);
+    pub static MATERIALIZE: Op<v1::MaterializeRequest, v1::Materialized> =
+        Op::by_hand(Flow::Out, Head::ask("give_back.materialize", "/v1/commits/{ctx}/materialize", Read))
+            .shown_by(&["materialize"]);
+    pub static EXPORT: Op<v1::ExportRequest, v1::Exported> =
+        Op::by_hand(Flow::Out, Head::get("give_back.export", "/v1/commits/{ctx}/export", Read))
+            .shown_by(&["export"]);
+    pub static HANDOFF: Op<v1::HandoffRequest, v1::Handoff> =
+        Op::by_hand(Flow::Out, Head::get("give_back.handoff", "/v1/commits/{ctx}/handoff", Read))
+            .shown_by(&["handoff"]);
+    pub static SUMMARIZE: Op<v1::SummarizeRequest, v1::Summarized> =
+        Op::get("give_back.summarize", "/v1/commits/{ctx}/summarize", Read, |s, q, _| s.summarize(q))
+            .shown_by(&["compact --print"]);
+    pub static READ_ARTIFACT: Op<v1::ArtifactReadRequest, v1::ArtifactText> =
+        Op::get("give_back.read_artifact", "/v1/artifacts/{artifact}", Read, |s, q, _| s.read_artifact(q))
+            .shown_by(&["artifact read"]);
+    pub static CHECKPOINT_FILE: Op<v1::CheckpointFileRequest, v1::CheckpointFileMade> = Op::by_hand(
+        Flow::Out,
+        Head::get("give_back.checkpoint_file", "/v1/commits/{ctx}/checkpoint-file", Read),
+    );
+    pub static LOAD_CHECKPOINT_FILE: Op<EmptyRequest, v1::CheckpointContext> = Op::by_hand(
+        Flow::In,
+        Head::post("give_back.load_checkpoint_file", "/v1/checkpoint-files", Publish, Repeat::Same),
+    );
+    pub static PREPARE_PLACEMENT: Op<v1::PreparePlacementRequest, v1::PreparedPlacement> = Op::post(
+        "give_back.prepare_placement",
+        "/v1/commits/{ctx}/placements/prepare",
+        Publish,
+        Repeat::Same,
+        |s, q, _| s.prepare_placement(q),
+    );
+    pub static RECORD_PLACEMENT: Op<v1::RecordPlacementRequest, v1::PlacementRecorded> = Op::post(
+        "give_back.record_placement",
+        "/v1/commits/{ctx}/placements",
+        Publish,
+        Repeat::Same,
+        |s, q, _| s.record_placement(q),
+    );
+    pub static EXPORT_BUNDLE: Op<v1::BundleExportRequest, v1::BundleExported> =
+        Op::by_hand(Flow::Out, Head::ask("give_back.export_bundle", "/v1/bundles/export", Read))
+            .shown_by(&["bundle export"]);
+    pub static IMPORT_BUNDLE: Op<v1::BundleImportRequest, v1::BundleImported> =
+        Op::by_hand(Flow::In, Head::post("give_back.import_bundle", "/v1/bundles", Publish, Repeat::Same))
+            .shown_by(&["bundle import"]);
+    pub static SHOW_BUNDLE: Op<v1::BundleShowRequest, v1::BundleShown> =
+        Op::by_hand(Flow::In, Head::ask("give_back.show_bundle", "/v1/bundles/show", Read))
+            .shown_by(&["bundle show"]);
+    pub static BUNDLE_HAVE: Op<v1::BundleHaveRequest, v1::BundleHave> =
+        Op::ask("give_back.bundle_have", "/v1/bundles/have", Read, |s, q, _| s.bundle_have(q))
+            .shown_by(&["bundle have"]);
+}

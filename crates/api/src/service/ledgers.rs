@@ -131,3 +131,103 @@ pub trait Ledgers: Send + Sync {
     /// `ledger_not_in_files` where there are no lines to set aside.
     fn restore_state(&self, request: &RestoreStateRequest) -> Answer<RestoredLedger>;
 }
+
+/// The operations of [`Ledgers`], each beside its method.
+#[expect(missing_docs, reason = "a row is documented at the method of its name")]
+pub mod rows {
+    use crate::operation::Scope::{Manage, Publish, Read};
+    use crate::operation::{Apply, Flow, Head, Op, Repeat, Row};
+    use crate::v1;
+
+    /// All of them.
+    pub static ALL: &[&dyn Row] = &[
+        &LEDGERS,
+        &LEDGER,
+        &ADOPT,
+        &DISOWN,
+        &APPEND,
+        &EVENTS,
+        &FOLLOW,
+        &PLAN_FORGET_EVENTS,
+        &APPLY_FORGET_EVENTS,
+        &STATE,
+        &DECISIONS,
+        &TASKS,
+        &DECIDE,
+        &FINISH_TASK,
+        &CLOSE_THREAD,
+        &REPLAY,
+        &RESTORE_STATE,
+    ];
+
+    pub static LEDGERS: Op<v1::LedgersRequest, v1::LedgerPage> =
+        Op::get("ledgers.ledgers", "/v1/ledgers", Read, |s, q, _| s.ledgers(q)).shown_by(&["ledger list"]);
+    pub static LEDGER: Op<v1::LedgerRequest, v1::Ledger> =
+        Op::get("ledgers.ledger", "/v1/ledgers/{ledger}", Read, |s, q, _| s.ledger(q));
+    pub static ADOPT: Op<v1::AdoptRequest, v1::Ledger> =
+        Op::post("ledgers.adopt", "/v1/ledgers/{ledger}/folders", Manage, Repeat::Same, |s, q, _| s.adopt(q))
+            .shown_by(&["ledger adopt"]);
+    pub static DISOWN: Op<v1::DisownRequest, v1::Ledger> =
+        Op::post("ledgers.disown", "/v1/ledgers/{ledger}/folders/disown", Manage, Repeat::Same, |s, q, _| {
+            s.disown(q)
+        })
+        .shown_by(&["ledger adopt --remove"]);
+    pub static APPEND: Op<v1::AppendRequest, v1::Appended> =
+        Op::post("ledgers.append", "/v1/events", Publish, Repeat::Again, |s, q, _| s.append(q))
+            .shown_by(&["events append"]);
+    pub static EVENTS: Op<v1::EventsRequest, v1::Events> =
+        Op::get("ledgers.events", "/v1/ledgers/{ledger}/events", Read, |s, q, _| s.events(q))
+            .shown_by(&["events query", "events tail"]);
+    // A named cursor moves along with what was read; over HTTP `Last-Event-ID` stands for it.
+    pub static FOLLOW: Op<v1::FollowRequest, v1::Followed> =
+        Op::by_hand(Flow::Events, Head::get("ledgers.follow", "/v1/events", Read))
+            .shown_by(&["events follow"]);
+    pub static PLAN_FORGET_EVENTS: Op<v1::ForgetEventsRequest, v1::EventsForgotten> =
+        Op::ask("ledgers.plan_forget_events", "/v1/events/forget/plan", Manage, |s, q, _| {
+            s.plan_forget_events(q)
+        });
+    pub static APPLY_FORGET_EVENTS: Op<Apply<v1::ForgetEventsRequest>, v1::EventsForgotten> =
+        Op::apply("ledgers.apply_forget_events", "/v1/events/forget", &["events forget"], |s, q, _| {
+            s.apply_forget_events(&q.request, &q.plan)
+        });
+    pub static STATE: Op<v1::StateRequest, v1::State> =
+        Op::get("ledgers.state", "/v1/ledgers/{ledger}/state", Read, |s, q, _| s.state(q))
+            .shown_by(&["state"]);
+    pub static DECISIONS: Op<v1::LedgerRequest, v1::Decisions> =
+        Op::get("ledgers.decisions", "/v1/ledgers/{ledger}/decisions", Read, |s, q, _| s.decisions(q))
+            .shown_by(&["decision list"]);
+    pub static TASKS: Op<v1::LedgerRequest, v1::OpenTasks> =
+        Op::get("ledgers.tasks", "/v1/ledgers/{ledger}/tasks", Read, |s, q, _| s.tasks(q))
+            .shown_by(&["task list"]);
+    pub static DECIDE: Op<v1::DecideRequest, v1::Appended> =
+        Op::post("ledgers.decide", "/v1/ledgers/{ledger}/decisions", Publish, Repeat::Again, |s, q, _| {
+            s.decide(q)
+        })
+        .shown_by(&["decision add", "task add"]);
+    pub static FINISH_TASK: Op<v1::FinishTaskRequest, v1::Appended> = Op::post(
+        "ledgers.finish_task",
+        "/v1/ledgers/{ledger}/tasks/{task}/finish",
+        Publish,
+        Repeat::Same,
+        |s, q, _| s.finish_task(q),
+    )
+    .shown_by(&["task done"]);
+    pub static CLOSE_THREAD: Op<v1::CloseThreadRequest, v1::Appended> = Op::post(
+        "ledgers.close_thread",
+        "/v1/ledgers/{ledger}/threads/{thread}/close",
+        Publish,
+        Repeat::Same,
+        |s, q, _| s.close_thread(q),
+    )
+    .shown_by(&["decision close"]);
+    pub static REPLAY: Op<v1::ReplayRequest, v1::Replayed> =
+        Op::post("ledgers.replay", "/v1/ledgers/{ledger}/replay", Manage, Repeat::Same, |s, q, c| {
+            s.replay(q, c)
+        })
+        .shown_by(&["replay"]);
+    pub static RESTORE_STATE: Op<v1::RestoreStateRequest, v1::RestoredLedger> =
+        Op::post("ledgers.restore_state", "/v1/ledgers/{ledger}/restore", Manage, Repeat::Same, |s, q, _| {
+            s.restore_state(q)
+        })
+        .shown_by(&["restore"]);
+}

@@ -87,3 +87,61 @@ pub trait Maintain: Send + Sync {
     fn apply_collect(&self, request: &CollectRequest, plan: &PlanDigest, control: &Control<'_>)
     -> Answer<Gc>;
 }
+
+/// The operations of [`Maintain`], each beside its method.
+#[expect(missing_docs, reason = "a row is documented at the method of its name")]
+pub mod rows {
+    use crate::operation::Scope::{Manage, Read};
+    use crate::operation::{Apply, EmptyRequest, Op, Repeat, Row};
+    use crate::v1;
+
+    /// All of them.
+    pub static ALL: &[&dyn Row] = &[
+        &USAGE,
+        &CHAIN_COSTS,
+        &PACK,
+        &VERIFY,
+        &SCAN,
+        &PLAN_FORGET,
+        &APPLY_FORGET,
+        &UNFORGET,
+        &PLAN_SCRUB,
+        &APPLY_SCRUB,
+        &PLAN_COLLECT,
+        &APPLY_COLLECT,
+    ];
+
+    pub static USAGE: Op<EmptyRequest, v1::Du> =
+        Op::get("maintain.usage", "/v1/usage", Read, |s, _, _| s.usage()).shown_by(&["du"]);
+    pub static CHAIN_COSTS: Op<v1::ChainCostsRequest, v1::DuChains> =
+        Op::get("maintain.chain_costs", "/v1/usage/chains", Read, |s, q, _| s.chain_costs(q))
+            .shown_by(&["du --chains"]);
+    pub static PACK: Op<v1::PackRequest, v1::Packing> =
+        Op::post("maintain.pack", "/v1/pack", Manage, Repeat::Same, |s, q, c| s.pack(q, c))
+            .shown_by(&["pack"]);
+    pub static VERIFY: Op<EmptyRequest, v1::Verify> =
+        Op::ask("maintain.verify", "/v1/verify", Manage, |s, _, c| s.verify(c)).shown_by(&["verify"]);
+    pub static SCAN: Op<v1::ScanRequest, v1::Scan> =
+        Op::ask("maintain.scan", "/v1/scan", Manage, |s, q, c| s.scan(q, c)).shown_by(&["scan"]);
+    pub static PLAN_FORGET: Op<v1::ForgetRequest, v1::Forget> =
+        Op::ask("maintain.plan_forget", "/v1/forget/plan", Manage, |s, q, _| s.plan_forget(q));
+    pub static APPLY_FORGET: Op<Apply<v1::ForgetRequest>, v1::Forget> =
+        Op::apply("maintain.apply_forget", "/v1/forget", &["forget"], |s, q, _| {
+            s.apply_forget(&q.request, &q.plan)
+        });
+    pub static UNFORGET: Op<v1::UnforgetRequest, v1::Unforgotten> =
+        Op::post("maintain.unforget", "/v1/unforget", Manage, Repeat::Same, |s, q, _| s.unforget(q))
+            .shown_by(&["forget --undo"]);
+    pub static PLAN_SCRUB: Op<v1::ScrubRequest, v1::Scrub> =
+        Op::ask("maintain.plan_scrub", "/v1/scrub/plan", Manage, |s, q, c| s.plan_scrub(q, c));
+    pub static APPLY_SCRUB: Op<Apply<v1::ScrubRequest>, v1::Scrub> =
+        Op::apply("maintain.apply_scrub", "/v1/scrub", &["scrub"], |s, q, c| {
+            s.apply_scrub(&q.request, &q.plan, c)
+        });
+    pub static PLAN_COLLECT: Op<v1::CollectRequest, v1::Gc> =
+        Op::ask("maintain.plan_collect", "/v1/collect/plan", Manage, |s, q, _| s.plan_collect(q));
+    pub static APPLY_COLLECT: Op<Apply<v1::CollectRequest>, v1::Gc> =
+        Op::apply("maintain.apply_collect", "/v1/collect", &["gc"], |s, q, c| {
+            s.apply_collect(&q.request, &q.plan, c)
+        });
+}

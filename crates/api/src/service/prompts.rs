@@ -101,3 +101,70 @@ pub trait Prompts: Send + Sync {
     /// `strategy_not_found`.
     fn strategy(&self, request: &StrategyRequest) -> Answer<StrategyText>;
 }
+
+/// The operations of [`Prompts`], each beside its method.
+#[expect(missing_docs, reason = "a row is documented at the method of its name")]
+pub mod rows {
+    use crate::operation::Scope::{Publish, Read};
+    use crate::operation::{EmptyRequest, Op, Repeat, Row};
+    use crate::v1;
+
+    /// All of them.
+    pub static ALL: &[&dyn Row] = &[
+        &ASSEMBLE,
+        &CONTEXT,
+        &GUARD,
+        &RECALL,
+        &BEGIN_TURN,
+        &STEP,
+        &END_TURN,
+        &TURN_WINDOW,
+        &RECOVER_TURN,
+        &MARK_TURN_ENTRIES,
+        &CHECK_STRATEGY,
+        &STRATEGIES,
+        &STRATEGY,
+    ];
+
+    // It may record metrics, so `Read` would be too little.
+    pub static ASSEMBLE: Op<v1::AssembleRequest, v1::Assembled> =
+        Op::post("prompts.assemble", "/v1/assemble", Publish, Repeat::Again, |s, q, _| s.assemble(q))
+            .shown_by(&["assemble"]);
+    pub static CONTEXT: Op<v1::ContextRequest, v1::ContextReport> =
+        Op::ask("prompts.context", "/v1/context", Read, |s, q, _| s.context(q)).shown_by(&["context debug"]);
+    pub static GUARD: Op<v1::GuardRequest, v1::GuardReport> =
+        Op::ask("prompts.guard", "/v1/guard", Read, |s, q, _| s.guard(q)).shown_by(&["guard"]);
+    pub static RECALL: Op<v1::RecallRequest, v1::Recalled> =
+        Op::ask("prompts.recall", "/v1/recall", Read, |s, q, _| s.recall(q)).shown_by(&["recall"]);
+    pub static BEGIN_TURN: Op<v1::BeginTurnRequest, v1::TurnBegun> =
+        Op::post("prompts.begin_turn", "/v1/turns/begin", Publish, Repeat::Keyed, |s, q, _| s.begin_turn(q))
+            .shown_by(&["turn begin"]);
+    pub static STEP: Op<v1::TurnMadeRequest, v1::TurnStored> =
+        Op::post("prompts.step", "/v1/turns/step", Publish, Repeat::Keyed, |s, q, _| s.step(q))
+            .shown_by(&["turn step"]);
+    pub static END_TURN: Op<v1::TurnMadeRequest, v1::TurnStored> =
+        Op::post("prompts.end_turn", "/v1/turns/end", Publish, Repeat::Keyed, |s, q, _| s.end_turn(q))
+            .shown_by(&["turn end"]);
+    pub static TURN_WINDOW: Op<v1::TurnWindowRequest, v1::TurnWindowShown> =
+        Op::ask("prompts.turn_window", "/v1/turns/window", Read, |s, q, _| s.turn_window(q))
+            .shown_by(&["turn window"]);
+    pub static RECOVER_TURN: Op<v1::RecoverTurnRequest, v1::TurnRecovered> =
+        Op::post("prompts.recover_turn", "/v1/turns/recover", Publish, Repeat::Again, |s, q, _| {
+            s.recover_turn(q)
+        })
+        .shown_by(&["turn recover"]);
+    pub static MARK_TURN_ENTRIES: Op<v1::MarkTurnEntriesRequest, v1::TurnEntriesMarked> =
+        Op::post("prompts.mark_turn_entries", "/v1/turns/mark", Publish, Repeat::Same, |s, q, _| {
+            s.mark_turn_entries(q)
+        })
+        .shown_by(&["turn rehydrate", "turn pin", "turn unpin"]);
+    pub static CHECK_STRATEGY: Op<v1::CheckStrategyRequest, v1::StrategyReport> =
+        Op::ask("prompts.check_strategy", "/v1/strategies/check", Read, |s, q, _| s.check_strategy(q))
+            .shown_by(&["strategy check"]);
+    pub static STRATEGIES: Op<EmptyRequest, v1::Strategies> =
+        Op::get("prompts.strategies", "/v1/strategies", Read, |s, _, _| s.strategies())
+            .shown_by(&["strategy list"]);
+    pub static STRATEGY: Op<v1::StrategyRequest, v1::StrategyText> =
+        Op::get("prompts.strategy", "/v1/strategies/{name}", Read, |s, q, _| s.strategy(q))
+            .shown_by(&["strategy show"]);
+}

@@ -40,3 +40,30 @@ pub trait Search: Send + Sync {
     /// `store_locked` while another process changes it, `disk_full`, `cancelled`.
     fn rebuild_index(&self, control: &Control<'_>) -> Answer<IndexBuilt>;
 }
+
+/// The operations of [`Search`], each beside its method.
+#[expect(missing_docs, reason = "a row is documented at the method of its name")]
+pub mod rows {
+    use crate::operation::Scope::{Manage, Read};
+    use crate::operation::{EmptyRequest, Op, Repeat, Row};
+    use crate::v1;
+
+    /// All of them.
+    pub static ALL: &[&dyn Row] = &[&SEARCH, &ENTRIES, &INDEX_STATUS, &SETTLE_INDEX, &REBUILD_INDEX];
+
+    pub static SEARCH: Op<v1::SearchRequest, v1::SearchHits> =
+        Op::get("search.search", "/v1/search", Read, |s, q, c| s.search(q, c)).shown_by(&["search"]);
+    pub static ENTRIES: Op<v1::EntriesRequest, v1::EntryPage> =
+        Op::get("search.entries", "/v1/commits/{ctx}/entries", Read, |s, q, _| s.entries(q))
+            .shown_by(&["show REF --entry"]);
+    pub static INDEX_STATUS: Op<EmptyRequest, v1::IndexStatus> =
+        Op::get("search.index_status", "/v1/index", Read, |s, _, _| s.index_status()).shown_by(&["index"]);
+    // The index is derived, and each search may bring it up to date.
+    pub static SETTLE_INDEX: Op<EmptyRequest, v1::IndexStatus> =
+        Op::ask("search.settle_index", "/v1/index/settle", Read, |s, _, c| s.settle_index(c));
+    pub static REBUILD_INDEX: Op<EmptyRequest, v1::IndexBuilt> =
+        Op::post("search.rebuild_index", "/v1/index/rebuild", Manage, Repeat::Same, |s, _, c| {
+            s.rebuild_index(c)
+        })
+        .shown_by(&["index rebuild"]);
+}

@@ -3,6 +3,7 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::ArtifactId;
 
 /// Bytes of one answer at most.
 pub const ARTIFACT_READ_BYTES_MAX: u64 = 1024 * 1024;
@@ -54,7 +55,7 @@ pub enum ArtifactUnit {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ArtifactText {
     /// The artifact.
-    pub artifact: String,
+    pub artifact: ArtifactId,
     /// The text.
     pub text: String,
     /// Bytes of the whole before the text.

@@ -1,8 +1,11 @@
 //! Wire types of bundles.
 
+use std::collections::BTreeSet;
+
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::{CommitId, FormatId, MachineId, RulesHash};
 
 use super::{Note, Session};
 
@@ -10,20 +13,20 @@ use super::{Note, Session};
 pub const BUNDLE_COMMITS_MAX: u64 = 1_000_000;
 
 /// A bundle that was written.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct BundleExported {
     /// The file; absent where it went to standard output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// The commits that it was made for.
-    pub tips: Vec<String>,
+    pub tips: Vec<CommitId>,
     /// Commits in it.
     pub commits: u64,
     /// Commits of the same chains that the receiver has.
     pub known_commits: u64,
     /// Commits that the receiver must have.
-    pub prerequisites: Vec<String>,
+    pub prerequisites: Vec<CommitId>,
     /// How many sessions the bundle holds.
     pub sessions: u64,
     /// Files beside their transcripts.
@@ -45,7 +48,7 @@ pub struct BundleExported {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct BundleImported {
     /// The commits that it was made for.
-    pub tips: Vec<String>,
+    pub tips: Vec<CommitId>,
     /// Commits in it.
     pub commits: u64,
     /// Those that were not here.
@@ -78,9 +81,9 @@ pub struct BundleImported {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct BundleShown {
     /// The commits that it was made for.
-    pub tips: Vec<String>,
+    pub tips: Vec<CommitId>,
     /// Commits that it continues and does not hold.
-    pub prerequisites: Vec<String>,
+    pub prerequisites: Vec<CommitId>,
     /// Commits.
     pub commits: u64,
     /// Those whose contents were forgotten where it was made.
@@ -114,11 +117,11 @@ pub struct BundleShown {
     /// The first thousand of them.
     pub sessions: Vec<Session>,
     /// Formats of its commits.
-    pub formats: Vec<String>,
+    pub formats: BTreeSet<FormatId>,
     /// Machines that its commits were seen on.
-    pub machines: Vec<String>,
+    pub machines: BTreeSet<MachineId>,
     /// Hashes of the redaction rules that its commits went through.
-    pub rules: Vec<String>,
+    pub rules: BTreeSet<RulesHash>,
 }
 
 /// What a store has, for `bundle export --have` on another machine.
@@ -126,7 +129,7 @@ pub struct BundleShown {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct BundleHave {
     /// Ends of chains, and some of the commits before them.
-    pub commits: Vec<String>,
+    pub commits: Vec<CommitId>,
 }
 
 /// Asks for a bundle.
@@ -145,7 +148,7 @@ pub struct BundleExportRequest {
     pub all: bool,
     /// Commits that the receiver has.
     #[serde(default)]
-    pub have: Vec<String>,
+    pub have: Vec<CommitId>,
 }
 
 /// Asks to take in a bundle.

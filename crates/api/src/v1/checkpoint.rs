@@ -3,8 +3,9 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::{CommitId, Timestamp};
 
-use super::note::Note;
+use super::Note;
 
 /// Asks for the checkpoint of a commit as a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,7 +24,7 @@ pub struct CheckpointFileRequest {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CheckpointFileMade {
     /// The commit.
-    pub ctx: String,
+    pub ctx: CommitId,
     /// Bytes that were written.
     pub bytes: u64,
 }
@@ -33,7 +34,7 @@ pub struct CheckpointFileMade {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CheckpointContext {
     /// The commit.
-    pub ctx: String,
+    pub ctx: CommitId,
     /// Whether it was made of the file's conversation: the store does not have the commit that the file names.
     pub imported: bool,
     /// What the user should know.
@@ -47,9 +48,9 @@ pub struct CheckpointSaved {
     /// The file.
     pub path: String,
     /// The commit.
-    pub ctx: String,
+    pub ctx: CommitId,
     /// When the checkpoint was made.
-    pub timestamp: String,
+    pub timestamp: Timestamp,
     /// Bytes of the file.
     pub bytes: u64,
     /// The commit that the working tree is at, where it is a repository's.
@@ -68,11 +69,11 @@ pub struct CheckpointLoaded {
     /// The file.
     pub path: String,
     /// When the checkpoint was made.
-    pub timestamp: String,
+    pub timestamp: Timestamp,
     /// The commit to continue from.
-    pub ctx: String,
+    pub ctx: CommitId,
     /// The commit that the file names.
-    pub named_ctx: String,
+    pub named_ctx: CommitId,
     /// Whether `ctx` was made of the file's conversation: the store does not have the commit that the file names.
     pub imported: bool,
     /// The phase of the work, where it was said.
@@ -115,7 +116,7 @@ pub struct CheckpointTask {
 }
 
 /// How a working tree differs from what a checkpoint says of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CheckpointDrift {
     /// Files with other bytes.

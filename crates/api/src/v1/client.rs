@@ -3,6 +3,7 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::{CommitId, FormatId, SessionId, Timestamp};
 
 use super::{Failure, LeftOut, Note, Session, StoppedReading, VaultRemoved};
 
@@ -25,10 +26,10 @@ pub struct Hooks {
     pub reason: Option<String>,
     /// When they were heard last; absent: never.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub heard_at: Option<String>,
+    pub heard_at: Option<Timestamp>,
     /// When the client wrote a transcript last.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub used_at: Option<String>,
+    pub used_at: Option<Timestamp>,
     /// Whether the client was used, for longer than a turn takes, and nothing was heard.
     pub unheard: bool,
     /// What went wrong last; absent where the same went well since.
@@ -36,7 +37,7 @@ pub struct Hooks {
     pub trouble: Option<String>,
     /// When that was.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub trouble_at: Option<String>,
+    pub trouble_at: Option<Timestamp>,
 }
 
 /// What `doctor` found.
@@ -61,7 +62,7 @@ pub struct Diagnosis {
     /// The file.
     pub path: String,
     /// Its format.
-    pub format: String,
+    pub format: FormatId,
     /// The version of the client that wrote it, where it says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
@@ -107,7 +108,7 @@ pub struct Mended {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub out: Option<String>,
     /// Its format.
-    pub format: String,
+    pub format: FormatId,
     /// The version of the client that wrote it, where it says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
@@ -153,7 +154,7 @@ pub struct IdleCopy {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Recovered {
     /// The session.
-    pub session_id: String,
+    pub session_id: SessionId,
     /// Whether this is what would be written: nothing was.
     pub dry_run: bool,
     /// Its transcript, then the files beside it and the transcripts of its subagents that were gone.
@@ -172,9 +173,9 @@ pub struct RecoveredFile {
     /// `written` (nothing was there), `beside` (a damaged transcript), `replaced` (one) or `intact` (nothing to do).
     pub what: String,
     /// The commit that it ends with.
-    pub ctx: String,
+    pub ctx: CommitId,
     /// Its format.
-    pub format: String,
+    pub format: FormatId,
     /// Its bytes.
     pub bytes: u64,
     /// Messages that the client will send.

@@ -3,8 +3,12 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::{
+    ArtifactId, Closure, CommitId, EntryId, FormatId, LedgerId, MachineId, Principal, Reason, Role,
+    RulesHash, SessionId, SummarySource, Template, ThreadId, TicketId, Timestamp, Trigger,
+};
 
-use super::{OverviewTurn, SessionOverview, ShownTurn, TreeRun, TreeSubagent};
+use super::{OverviewTurn, SessionOverview, ShownTurn, Source, TreeRun, TreeSubagent};
 use crate::PageRequest;
 
 /// Bytes of one checkpoint's content at most: a delta is kilobytes, a whole context of today's largest windows some megabytes.
@@ -15,44 +19,44 @@ pub const CONTENT_BYTES_MAX: u64 = 256 * 1024 * 1024;
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Commit {
     /// `ctx-…`
-    pub id: String,
+    pub id: CommitId,
     /// The commit before; absent for a root.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub parent: Option<String>,
+    pub parent: Option<CommitId>,
     /// `delta`, `compaction` or `snapshot`.
-    pub commit_type: String,
+    pub commit_type: CommitType,
     /// For a snapshot: how many of its leading entries the parent chain says already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restated_entries: Option<u64>,
     /// `art-…`: the entries since the parent, the summary prefix, or the whole context.
-    pub artifact: String,
+    pub artifact: ArtifactId,
     /// `art-…`: the transcript's own bytes of this place, where they are not the artifact itself.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub native: Option<String>,
+    pub native: Option<ArtifactId>,
     /// How the bytes are encoded.
-    pub format: String,
+    pub format: FormatId,
     /// What kind of agent it was.
-    pub template: String,
+    pub template: Template,
     /// The greatest time of its records, RFC 3339 in UTC.
-    pub created_at: String,
+    pub created_at: Timestamp,
     /// Who ran it: `<user>@<machine>/<runtime>`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub principal: Option<String>,
+    pub principal: Option<Principal>,
     /// Where: the machine's id.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub machine: Option<String>,
+    pub machine: Option<MachineId>,
     /// The session that it was captured in.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_id: Option<String>,
+    pub session_id: Option<SessionId>,
     /// What made it happen: `turn_boundary`, `tool_call`, `compaction`, `session_end` or `explicit`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub checkpoint: Option<String>,
+    pub checkpoint: Option<Trigger>,
     /// The ticket being worked on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ticket_id: Option<String>,
+    pub ticket_id: Option<TicketId>,
     /// The discussion thread.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub thread_id: Option<String>,
+    pub thread_id: Option<ThreadId>,
     /// Messages in this commit.
     pub message_count: u64,
     /// Estimated tokens of what a model sees of this commit.
@@ -68,9 +72,9 @@ pub struct Commit {
     /// Whether it is protected from collection.
     pub pinned: bool,
     /// `closed`; `provisional` where its turn was still open; `covered` where later commits hold its bytes too.
-    pub closure: String,
+    pub closure: Closure,
     /// The redaction rules that its bytes went through: their hash in hex.
-    pub rules: String,
+    pub rules: RulesHash,
     /// Bytes of its own native content.
     pub native_bytes: u64,
     /// Commits before it in its chain.
@@ -85,7 +89,7 @@ pub struct Commit {
     pub links: Option<Vec<Link>>,
     /// With `show` and `tree`: commits that continue it, in the order in which they were stored.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub children: Option<Vec<String>>,
+    pub children: Option<Vec<CommitId>>,
     /// With `show`: changes of summary, tags, notes and pin, oldest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit: Option<Vec<Audit>>,
@@ -113,20 +117,20 @@ pub struct Commit {
     /// With `tree`, of a transcript with branches: the commit that it continues, where that is not its parent. `parent` is what
     /// stands before it in the transcript.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub continues: Option<String>,
+    pub continues: Option<CommitId>,
     /// With `tree`: whether it begins on a branch beside the way to the end of the trunk.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_beside: bool,
 }
 
 /// A summary and who wrote it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Summary {
     /// The text.
     pub text: String,
     /// `given`, `llm`, or `heuristic` where it was derived from the entries by rule.
-    pub source: String,
+    pub source: SummarySource,
 }
 
 /// Where, when and by whom a commit was captured.
@@ -134,43 +138,31 @@ pub struct Summary {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Sighting {
     /// Who ran it.
-    pub principal: String,
+    pub principal: Principal,
     /// Where: the machine's id.
-    pub machine: String,
+    pub machine: MachineId,
     /// The session.
-    pub session_id: String,
+    pub session_id: SessionId,
     /// What made it happen.
-    pub checkpoint: String,
+    pub checkpoint: Trigger,
     /// The rules by which it was due: `context_size_threshold`, `phase_transition`, `task_milestone`, `risky_operation`,
     /// `time_interval`, `emergency`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub reasons: Vec<String>,
+    pub reasons: Vec<Reason>,
     /// The ticket being worked on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ticket_id: Option<String>,
+    pub ticket_id: Option<TicketId>,
     /// The discussion thread.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub thread_id: Option<String>,
+    pub thread_id: Option<ThreadId>,
     /// A configured name for the kind of agent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub template_alias: Option<String>,
+    pub template_alias: Option<Template>,
     /// When it was captured, by that machine's clock.
-    pub observed_at: String,
+    pub observed_at: Timestamp,
     /// The bytes of a transcript that it was read from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
-}
-
-/// A range of a transcript, before secrets were replaced.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct Source {
-    /// Its path on that machine.
-    pub path: String,
-    /// Bytes from the start.
-    pub offset: u64,
-    /// Bytes of the range.
-    pub length: u64,
 }
 
 /// A link between commits other than a parent link.
@@ -178,14 +170,14 @@ pub struct Source {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Link {
     /// The commit that depends.
-    pub from: String,
+    pub from: CommitId,
     /// `derived_from` or `subagent`.
     pub kind: String,
     /// The commit that it depends on.
-    pub to: String,
+    pub to: CommitId,
     /// The entry of `to` that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub entry: Option<String>,
+    pub entry: Option<EntryId>,
 }
 
 /// A change of what stands beside a commit.
@@ -193,9 +185,9 @@ pub struct Link {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Audit {
     /// When.
-    pub at: String,
+    pub at: Timestamp,
     /// Who.
-    pub by: String,
+    pub by: Principal,
     /// What: `summary`, `add_tag`, `remove_tag`, `add_note`, `pin` or `unpin`.
     pub change: String,
     /// The text, tag or note that it is about.
@@ -208,17 +200,17 @@ pub struct Audit {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Entry {
     /// Its id, for `--at`.
-    pub id: String,
+    pub id: EntryId,
     /// The entry before it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub parent: Option<String>,
+    pub parent: Option<EntryId>,
     /// `system`, `user`, `assistant` or `tool`.
-    pub role: String,
+    pub role: Role,
     /// `message`, `tool_result`, `compaction_summary`, `metadata` and so on.
     pub kind: String,
     /// When it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub timestamp: Option<String>,
+    pub timestamp: Option<Timestamp>,
     /// Its text or the tools that it calls, on one line, cut to 120 characters.
     pub text: String,
 }
@@ -239,7 +231,7 @@ pub struct CommitPage {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Children {
     /// The commit that they continue.
-    pub of: String,
+    pub of: CommitId,
     /// In the order in which they were stored.
     pub commits: Vec<Commit>,
     /// Where the listing continues; absent if it is complete.
@@ -252,7 +244,7 @@ pub struct Children {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Resolved {
     /// The point in time.
-    pub at: String,
+    pub at: Timestamp,
     /// One, or several on different branches that share that time.
     pub commits: Vec<Commit>,
 }
@@ -273,10 +265,10 @@ pub struct CommitRequest {
 pub struct ShortIdsRequest {
     /// Whole ids of commits of one output.
     #[serde(default)]
-    pub ids: Vec<String>,
+    pub ids: Vec<CommitId>,
     /// Whole ids of sessions.
     #[serde(default)]
-    pub sessions: Vec<String>,
+    pub sessions: Vec<SessionId>,
 }
 
 /// How short ids may be shown.
@@ -362,7 +354,7 @@ pub struct ResolveRequest {
     /// Whose.
     pub scope: ResolveScope,
     /// The point in time, RFC 3339.
-    pub at: String,
+    pub at: Timestamp,
 }
 
 /// Asks to store a commit for a program. Its content comes beside it.
@@ -380,27 +372,27 @@ pub struct CheckpointRequest {
     pub restated_entries: u64,
     /// A content that is stored already; then none comes beside it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub artifact: Option<String>,
+    pub artifact: Option<ArtifactId>,
     /// How the content is encoded.
-    pub format: String,
+    pub format: FormatId,
     /// What kind of agent it was.
-    pub template: String,
+    pub template: Template,
     /// Who ran it; the store's own user where none is given.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub principal: Option<String>,
+    pub principal: Option<Principal>,
     /// Where it ran; the store's own machine where none is given.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub machine: Option<String>,
+    pub machine: Option<MachineId>,
     /// The session that it belongs to.
-    pub session: String,
+    pub session: SessionId,
     /// What made it happen.
     pub trigger: Trigger,
     /// The ticket being worked on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ticket: Option<String>,
+    pub ticket: Option<TicketId>,
     /// The discussion thread.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub thread: Option<String>,
+    pub thread: Option<ThreadId>,
     /// What the agent understood, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
@@ -412,13 +404,13 @@ pub struct CheckpointRequest {
     pub tokens: Option<u64>,
     /// When it happened, RFC 3339; the present where none is given.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub created_at: Option<String>,
+    pub created_at: Option<Timestamp>,
     /// A name for this checkpoint within the session: with the same one it is stored once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
     /// The ledger whose memory is folded and saved afterwards.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ledger: Option<String>,
+    pub ledger: Option<LedgerId>,
 }
 
 /// Whose checkpoints are meant.
@@ -436,7 +428,7 @@ pub enum ResolveScope {
 
 /// What a commit's content is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(inline))]
 #[serde(rename_all = "snake_case")]
 pub enum CommitType {
     /// The entries since the parent.
@@ -445,21 +437,4 @@ pub enum CommitType {
     Compaction,
     /// A whole context.
     Snapshot,
-}
-
-/// What made a checkpoint happen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Trigger {
-    /// A turn ended.
-    TurnBoundary,
-    /// A tool was called.
-    ToolCall,
-    /// The context was compacted.
-    Compaction,
-    /// The session ended.
-    SessionEnd,
-    /// A person or a program asked for it.
-    Explicit,
 }

@@ -3,6 +3,7 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::{CommitId, FormatId, SessionId};
 
 use super::Note;
 
@@ -96,11 +97,11 @@ pub struct CompactRange {
 pub struct Compacted {
     /// The compaction commit; absent where nothing was stored.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
+    pub id: Option<CommitId>,
     /// The commit that it stands for.
-    pub parent: String,
+    pub parent: CommitId,
     /// The format of its record.
-    pub format: String,
+    pub format: FormatId,
     /// Tokens of the window's entries before, as `guard` counts them; estimated where it cannot.
     pub tokens_before: u64,
     /// Tokens of the window's entries after, counted by the same counter.
@@ -111,7 +112,7 @@ pub struct Compacted {
     pub with: String,
     /// The session that continues from the compaction; absent if it is a branch.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub moved: Option<String>,
+    pub moved: Option<SessionId>,
     /// Entries of the context that stay as they are.
     pub kept_entries: u64,
     /// What the context after it no longer has.

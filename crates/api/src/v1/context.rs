@@ -3,6 +3,7 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::{Closure, CommitId, FormatId, SessionId};
 
 use super::{FoundRange, Note, Placed};
 
@@ -36,7 +37,7 @@ pub struct Started {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Native {
     /// The commit.
-    pub ctx: String,
+    pub ctx: CommitId,
     /// Bytes written.
     pub bytes: u64,
     /// The file; absent where it went to standard output.
@@ -50,11 +51,11 @@ pub struct Native {
 pub struct Materialized {
     /// The commit; absent for the empty context.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ctx: Option<String>,
+    pub ctx: Option<CommitId>,
     /// `compaction`, `root`, or the ancestor.
     pub stop: String,
     /// The format of the bytes.
-    pub format: String,
+    pub format: FormatId,
     /// How well they keep what they were made from: `native`, `upgraded`, `transcoded`, `rendered` or `raw`.
     pub tier: String,
     /// Bytes written.
@@ -91,7 +92,7 @@ pub struct Materialized {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Exported {
     /// The commit.
-    pub ctx: String,
+    pub ctx: CommitId,
     /// `root`, `compaction`, or the ancestor.
     pub stop: String,
     /// `html`, `markdown`, `atif`, `acp` or `otel-genai`.
@@ -162,7 +163,7 @@ pub struct Reparented {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Handoff {
     /// The commit.
-    pub ctx: String,
+    pub ctx: CommitId,
     /// `compaction`, `root`, or the ancestor.
     pub stop: String,
     /// `rendered`; `raw` where the stored format is not known, and the text describes stored bytes.
@@ -212,7 +213,7 @@ pub struct LastCompactionRequest {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Uncompacted {
     /// The commit just before the compaction.
-    pub id: String,
+    pub id: CommitId,
     /// Its context; absent where none was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<Materialized>,
@@ -229,9 +230,9 @@ pub struct Uncompacted {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Diff {
     /// The compaction.
-    pub compaction: String,
+    pub compaction: CommitId,
     /// The commit just before it.
-    pub before: String,
+    pub before: CommitId,
     /// Entries that were kept.
     pub kept_entries: u64,
     /// Messages and tool results that are gone, oldest first.
@@ -270,11 +271,11 @@ pub struct LostEntry {
 }
 
 /// A commit that was stored for a program.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Checkpointed {
     /// The commit.
-    pub id: String,
+    pub id: CommitId,
     /// Whether it was there before.
     pub existed: bool,
     /// What degraded the result.
@@ -282,16 +283,16 @@ pub struct Checkpointed {
 }
 
 /// A commit's id.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Named {
     /// The commit.
-    pub id: String,
+    pub id: CommitId,
     /// The session that it was captured in.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_id: Option<String>,
+    pub session_id: Option<SessionId>,
     /// `closed`, or `provisional` where the turn is open.
-    pub closure: String,
+    pub closure: Closure,
 }
 
 /// A commit whose metadata was changed, as it stands now.
@@ -299,7 +300,7 @@ pub struct Named {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Changed {
     /// The commit.
-    pub id: String,
+    pub id: CommitId,
     /// Its summary.
     pub summary: String,
     /// Its tags.

@@ -3,6 +3,7 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::{CommitId, SessionId};
 
 /// Asks which commit a name means.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,10 +35,10 @@ impl FindRequest {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Found {
     /// The commit.
-    pub ctx: String,
+    pub ctx: CommitId,
     /// The session that was named, where one was.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_id: Option<String>,
+    pub session_id: Option<SessionId>,
     /// The prompt that was named, where one was: the commit ends before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<FoundPrompt>,
@@ -46,7 +47,7 @@ pub struct Found {
     pub range: Option<FoundRange>,
     /// The id that was named, where scrubbing gave that commit the id in `ctx`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub redirected_from: Option<String>,
+    pub redirected_from: Option<CommitId>,
     /// What is left in the session's transcript, where that was cut: the session is what the store has of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<CutTranscript>,
@@ -64,7 +65,7 @@ pub struct CutTranscript {
     pub of: u64,
     /// The commit that has all of them, where the session went on in what was left; absent where the session has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub whole: Option<String>,
+    pub whole: Option<CommitId>,
 }
 
 /// Prompts that a reference names.
@@ -78,11 +79,11 @@ pub struct FoundRange {
 }
 
 /// A prompt that a reference names.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct FoundPrompt {
     /// A commit whose chain holds it.
-    pub of: String,
+    pub of: CommitId,
     /// Its entry, as `--at` takes it.
     pub entry: String,
 }
@@ -112,5 +113,5 @@ pub struct TaggedCommit {
     /// Its name.
     pub name: String,
     /// A commit that carries it.
-    pub ctx: String,
+    pub ctx: CommitId,
 }

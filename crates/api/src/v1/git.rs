@@ -3,6 +3,7 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::{CommitId, Timestamp};
 
 /// Where the lines of a file came from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,7 +34,7 @@ pub struct BlamedLine {
     pub context_id: Option<String>,
     /// The commit that holds the tool call; absent, as all that follows, where no captured session wrote the line.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ctx: Option<String>,
+    pub ctx: Option<CommitId>,
     /// How it was found: `trailer` (on the chain that git's commit names), `search`, or `neighbour` for a blank line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
@@ -54,7 +55,7 @@ pub struct BlamedLine {
     pub tool: Option<String>,
     /// When.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub written_at: Option<String>,
+    pub written_at: Option<Timestamp>,
     /// What the user had asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,

@@ -3,8 +3,9 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::{CommitId, EntryId};
 
-use super::note::Note;
+use super::Note;
 use super::prompt::ClientWindow;
 
 /// Asks how full the window of a context is.
@@ -36,7 +37,7 @@ pub struct GuardRequest {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct GuardReport {
     /// The commit.
-    pub ctx: String,
+    pub ctx: CommitId,
     /// `safe`, `warning`, `danger` or `critical`; `unknown` where no window is known, and then `limit` is 0.
     pub zone: String,
     /// The part of the limit that is in use: 1 is all of it.
@@ -96,7 +97,7 @@ pub struct GuardReport {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct GuardItem {
     /// Its id.
-    pub entry: String,
+    pub entry: EntryId,
     /// Its number in the chain: `show --entry @N` shows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ordinal: Option<u64>,
@@ -127,7 +128,7 @@ pub struct GuardOverflow {
     pub essential_tokens: u64,
     /// Its largest entry; absent where that is the system prompt and the tools.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub largest: Option<String>,
+    pub largest: Option<EntryId>,
     /// What the largest takes.
     pub largest_tokens: u64,
 }

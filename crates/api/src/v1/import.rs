@@ -3,6 +3,7 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::{CommitId, FormatId, SessionId};
 
 use super::Note;
 
@@ -66,12 +67,12 @@ pub struct Watched {
     /// The transcript.
     pub path: String,
     /// The runtime's own id of the session.
-    pub session_id: String,
+    pub session_id: SessionId,
     /// The transcript's format.
-    pub format: String,
+    pub format: FormatId,
     /// The newest commit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tip: Option<String>,
+    pub tip: Option<CommitId>,
     /// Commits that are new.
     pub new_commits: u64,
     /// Commits of the chain from the root to the tip.
@@ -99,12 +100,12 @@ pub struct Imported {
     /// The transcript.
     pub path: String,
     /// The runtime's own id of the session.
-    pub session_id: String,
+    pub session_id: SessionId,
     /// The transcript's format.
-    pub format: String,
+    pub format: FormatId,
     /// The newest commit; absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tip: Option<String>,
+    pub tip: Option<CommitId>,
     /// Commits of the chain from the root to the tip.
     pub commits: u64,
     /// Entries of the chain.
@@ -129,7 +130,7 @@ pub struct Imported {
     pub title: Option<String>,
     /// For a subagent: the session that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub parent_session: Option<String>,
+    pub parent_session: Option<SessionId>,
 }
 
 /// A file that could not be imported. Everything good of it and of the others is kept.

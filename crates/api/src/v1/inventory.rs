@@ -3,6 +3,7 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::Timestamp;
 
 use super::Session;
 
@@ -24,10 +25,10 @@ pub struct Inventory {
     pub clients: Vec<ClientSessions>,
     /// When the first of them began, RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub first_at: Option<String>,
+    pub first_at: Option<Timestamp>,
     /// When one of them was active last.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_at: Option<String>,
+    pub last_at: Option<Timestamp>,
     /// Sessions whose transcripts their clients have deleted.
     pub only_here: u64,
     /// The newest few of these.

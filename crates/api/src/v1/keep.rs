@@ -3,6 +3,7 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::{CommitId, LedgerId, SessionId};
 
 use super::Found;
 use crate::PlanDigest;
@@ -14,7 +15,7 @@ pub struct Forget {
     /// Whether nothing was changed.
     pub dry_run: bool,
     /// Ids of the sessions that are gone.
-    pub sessions: Vec<String>,
+    pub sessions: Vec<SessionId>,
     /// Their titles, in the same order; empty where one has none.
     pub titles: Vec<String>,
     /// Their transcripts that clients of this machine still have: nothing of them is deleted.
@@ -33,13 +34,13 @@ pub struct Forget {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub meant: Option<Found>,
     /// Commits that are gone.
-    pub removed: Vec<String>,
+    pub removed: Vec<CommitId>,
     /// Commits that become empty placeholders: their contents are deleted, what follows them stays.
-    pub cut: Vec<String>,
+    pub cut: Vec<CommitId>,
     /// Commits that become empty placeholders because they hold the same content as one of `cut`.
-    pub cut_too: Vec<String>,
+    pub cut_too: Vec<CommitId>,
     /// Commits that came here as empty placeholders, and that nothing may fill from now on.
-    pub sealed: Vec<String>,
+    pub sealed: Vec<CommitId>,
     /// Commits that stay, and why.
     pub kept: Vec<Kept>,
     /// What continues from commits that stay or become placeholders.
@@ -47,11 +48,11 @@ pub struct Forget {
     /// Copies that hold the same entries.
     pub copies: Vec<ForgetCopy>,
     /// Commits of copies and branches that are pinned or tagged, and so were not cut.
-    pub spared: Vec<String>,
+    pub spared: Vec<CommitId>,
     /// Commits that stay while the whole outputs of tools that they name go, since these stand in the forgotten session alone.
     pub without_outputs: u64,
     /// Ledgers of the project, all of whose events are emptied.
-    pub ledgers: Vec<String>,
+    pub ledgers: Vec<LedgerId>,
     /// Events that are emptied: of the sessions, of the ledgers, and those whose line was in deleted content.
     pub events: u64,
     /// Contents whose bytes are gone.
@@ -71,7 +72,7 @@ pub struct Forget {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Kept {
     /// The commit.
-    pub id: String,
+    pub id: CommitId,
     /// Why: `child`, `pin`, `tag`, `ticket` or `session`.
     pub because: String,
 }
@@ -81,13 +82,13 @@ pub struct Kept {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ForgetBranch {
     /// The commit that it continues from.
-    pub from: String,
+    pub from: CommitId,
     /// Its first commit; absent where a session ends there.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub first: Option<String>,
+    pub first: Option<CommitId>,
     /// The session that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_id: Option<String>,
+    pub session_id: Option<SessionId>,
     /// That session's title.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -98,12 +99,12 @@ pub struct ForgetBranch {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ForgetCopy {
     /// The root of their tree.
-    pub root: String,
+    pub root: CommitId,
     /// The commits.
-    pub commits: Vec<String>,
+    pub commits: Vec<CommitId>,
     /// The session that they belong to.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_id: Option<String>,
+    pub session_id: Option<SessionId>,
     /// That session's title.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -166,7 +167,7 @@ pub struct Gc {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RetiredSession {
     /// Its id.
-    pub session_id: String,
+    pub session_id: SessionId,
     /// Its title.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,

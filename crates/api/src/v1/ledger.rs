@@ -3,6 +3,7 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::{ArtifactId, CommitId, EventSeq, LedgerId, Party, SessionId, Timestamp, Topic};
 
 use super::Note;
 use crate::{PageRequest, PlanDigest, RawJson};
@@ -18,17 +19,17 @@ pub const APPEND_BYTES_MAX: usize = 64 * 1024 * 1024;
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Event {
     /// Its number, as a decimal string: readers that take numbers for floats lose great ones.
-    pub event_seq: String,
+    pub event_seq: EventSeq,
     /// The session that it belongs to.
-    pub session_id: String,
+    pub session_id: SessionId,
     /// When it was appended, RFC 3339.
-    pub timestamp: String,
+    pub timestamp: Timestamp,
     /// What it is about.
-    pub topic: String,
+    pub topic: Topic,
     /// Who sent it.
-    pub sender: String,
+    pub sender: Party,
     /// For whom it is.
-    pub receiver: String,
+    pub receiver: Party,
     /// `plain`, `line` (an entry as `stemmata-v1`), `trimmed` or `forgotten`.
     pub payload: String,
     /// Text; absent where there is none.
@@ -44,7 +45,7 @@ pub struct Event {
     pub replayable: bool,
     /// Of an entry, and of what is gone: the artifact, `art-…`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub artifact: Option<String>,
+    pub artifact: Option<ArtifactId>,
     /// Of what is gone: the bytes that it had.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
@@ -55,14 +56,14 @@ pub struct Event {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Events {
     /// The ledger.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// The events.
     pub events: Vec<Event>,
     /// The ledger's last number when they were read.
     pub last: String,
     /// If there may be more: continue with `after` this number; if the newest come first, with `through` it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
+    pub next: Option<EventSeq>,
 }
 
 /// Events that were appended.
@@ -70,14 +71,14 @@ pub struct Events {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Appended {
     /// The ledger.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// The first one's number.
     pub first: String,
     /// The last one's number, of those that were given.
     pub last: String,
     /// The number of the state that was published after them; absent where it did not change.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub snapshot: Option<String>,
+    pub snapshot: Option<EventSeq>,
     /// What was to be done, of a task that was ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished: Option<String>,
@@ -90,20 +91,20 @@ pub struct Appended {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Ledger {
     /// Its id.
-    pub id: String,
+    pub id: LedgerId,
     /// Where the project is; absent for a cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
     /// When it was made, RFC 3339.
-    pub created_at: String,
+    pub created_at: Timestamp,
     /// The number of its last event, 0 without any.
     pub last: String,
     /// The time of that event.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_at: Option<String>,
+    pub last_at: Option<Timestamp>,
     /// When its window was compacted last.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub compacted_at: Option<String>,
+    pub compacted_at: Option<Timestamp>,
     /// By what else it is found.
     pub marks: Vec<String>,
     /// Folders that were adopted: sessions that worked in them count for the project.
@@ -118,7 +119,7 @@ pub struct LedgerPage {
     pub ledgers: Vec<Ledger>,
     /// If there may be more: continue with `after` this one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
+    pub next: Option<LedgerId>,
 }
 
 /// A ledger that was written as a file.
@@ -126,7 +127,7 @@ pub struct LedgerPage {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct LedgerExported {
     /// The ledger.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// The file.
     pub path: String,
     /// Events in it.
@@ -150,7 +151,7 @@ pub struct EventsForgotten {
     pub ledgers: Vec<LedgerForgotten>,
     /// Commits that hold what the events said, and still do: `forget` deletes them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub held_by: Vec<String>,
+    pub held_by: Vec<CommitId>,
     /// Stores that a restore, a rollback or a migration left beside this one: nothing of them is deleted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stores_left: Vec<String>,
@@ -169,7 +170,7 @@ pub struct EventsForgotten {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct LedgerForgotten {
     /// The ledger.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// How many.
     pub events: u64,
 }
@@ -190,7 +191,7 @@ pub struct LedgersRequest {
 #[serde(deny_unknown_fields)]
 pub struct LedgerRequest {
     /// Its id.
-    pub ledger: String,
+    pub ledger: LedgerId,
 }
 
 /// Asks to make a folder part of a project.
@@ -199,7 +200,7 @@ pub struct LedgerRequest {
 #[serde(deny_unknown_fields)]
 pub struct AdoptRequest {
     /// The project's ledger.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// The folder, absolute.
     pub folder: String,
     /// Home directories of the user who asks.
@@ -216,7 +217,7 @@ pub struct AdoptRequest {
 #[serde(deny_unknown_fields)]
 pub struct DisownRequest {
     /// The project's ledger.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// The folder, as it was adopted.
     pub folder: String,
 }
@@ -260,7 +261,7 @@ pub struct NewEvent {
 #[serde(deny_unknown_fields)]
 pub struct AppendRequest {
     /// The ledger.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// The events.
     pub events: Vec<NewEvent>,
     /// The number of the last event before them; with another one nothing is appended.
@@ -276,7 +277,7 @@ pub struct AppendRequest {
 #[serde(deny_unknown_fields)]
 pub struct EventsRequest {
     /// The ledger.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// Only these topics; all where none is named.
     #[serde(default)]
     pub topics: Vec<String>,
@@ -291,16 +292,16 @@ pub struct EventsRequest {
     pub session: Option<String>,
     /// Only those after this number.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub after: Option<String>,
+    pub after: Option<EventSeq>,
     /// Only those up to and with this number.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub through: Option<String>,
+    pub through: Option<EventSeq>,
     /// Only those at this time or later, RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub since: Option<String>,
+    pub since: Option<Timestamp>,
     /// Only those at this time or earlier.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub until: Option<String>,
+    pub until: Option<Timestamp>,
     /// Only those that may enter a prompt, or only those that may not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replayable: Option<bool>,
@@ -318,7 +319,7 @@ pub struct EventsRequest {
 #[serde(deny_unknown_fields)]
 pub struct FollowRequest {
     /// The ledger.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// Only these topics; all where none is named.
     #[serde(default)]
     pub topics: Vec<String>,
@@ -353,13 +354,13 @@ pub struct Followed {
 pub struct ForgetEventsRequest {
     /// The ledger; absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ledger: Option<String>,
+    pub ledger: Option<LedgerId>,
     /// All events of this session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// The numbers of events; only with a ledger.
     #[serde(default)]
-    pub events: Vec<String>,
+    pub events: Vec<EventSeq>,
 }
 
 /// When an append is answered.
@@ -385,7 +386,7 @@ pub enum FollowFrom {
     /// With what is appended from now on.
     Now,
     /// With the event after this number.
-    After(String),
+    After(EventSeq),
     /// With the event after the last one that was read under this name.
     Cursor(String),
 }

@@ -3,6 +3,7 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::{CommitId, MachineId, SessionId};
 
 use crate::PlanDigest;
 
@@ -125,14 +126,14 @@ pub struct DuSidecars {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct DuChain {
     /// The session.
-    pub session_id: String,
+    pub session_id: SessionId,
     /// The transcript's path, or `api:<session>` for one without a file.
     pub path: String,
     /// The machine's id.
-    pub machine: String,
+    pub machine: MachineId,
     /// For a subagent: the session that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub parent_session: Option<String>,
+    pub parent_session: Option<SessionId>,
     /// Its first prompt, or the name that the client gave it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -141,7 +142,7 @@ pub struct DuChain {
     pub cwd: Option<String>,
     /// The newest commit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tip: Option<String>,
+    pub tip: Option<CommitId>,
     /// Commits that count for this chain.
     pub commits: u64,
     /// Their native bytes: what was captured.
@@ -158,7 +159,7 @@ pub struct DuChain {
     pub shared_stored_bytes: u64,
     /// Where a client copied it from another session: the commit that it was copied from.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub copy_of: Option<String>,
+    pub copy_of: Option<CommitId>,
 }
 
 /// What chains take together. What they share counts once.

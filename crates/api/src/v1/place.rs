@@ -3,6 +3,7 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::{CommitId, FormatId, MachineId, SessionId};
 
 use super::{Losses, Note};
 
@@ -11,13 +12,13 @@ use super::{Losses, Note};
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Placed {
     /// The commit that it continues.
-    pub ctx: String,
+    pub ctx: CommitId,
     /// The new session id.
-    pub session_id: String,
+    pub session_id: SessionId,
     /// The file that was written.
     pub path: String,
     /// Its format.
-    pub format: String,
+    pub format: FormatId,
     /// Bytes of the file.
     pub bytes: u64,
     /// Messages that the client will send.
@@ -76,11 +77,11 @@ pub struct PreparePlacementRequest {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct PreparedPlacement {
     /// The commit to continue: the one that was asked for, the one that ends at the entry, or a translation.
-    pub continues: String,
+    pub continues: CommitId,
     /// Where the context of that commit begins.
     pub stop: String,
     /// Its format.
-    pub format: String,
+    pub format: FormatId,
     /// Where its session began to work; paths below it are mapped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin_cwd: Option<String>,
@@ -102,7 +103,7 @@ pub struct PreparedPlacement {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ConversionOf {
     /// The commit that was asked for.
-    pub ctx: String,
+    pub ctx: CommitId,
     /// Where its context begins: `compaction`, `root`, or an ancestor.
     pub stop: String,
     /// The entry that it ends at.
@@ -116,15 +117,15 @@ pub struct ConversionOf {
 #[serde(deny_unknown_fields)]
 pub struct RecordPlacementRequest {
     /// The commit that it continues.
-    pub ctx: String,
+    pub ctx: CommitId,
     /// The new session id.
-    pub session_id: String,
+    pub session_id: SessionId,
     /// The machine that it was placed on.
-    pub machine: String,
+    pub machine: MachineId,
     /// Where what the client adds is read: the file, or its place in the client's database.
     pub path: String,
     /// Its format.
-    pub format: String,
+    pub format: FormatId,
     /// Bytes of the context that were taken.
     pub taken_bytes: u64,
     /// Lines of these in the file.
@@ -163,5 +164,5 @@ pub struct WrittenFile {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct PlacementRecorded {
     /// The commit that it continues.
-    pub ctx: String,
+    pub ctx: CommitId,
 }

@@ -3,8 +3,9 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::{EventSeq, LedgerId, Party, SessionId};
 
-use super::Note;
+use super::{Note, PromptDecision, PromptTrace};
 use crate::RawJson;
 
 /// Bytes of a strategy or a profile at most.
@@ -30,7 +31,7 @@ pub enum StrategySource {
 #[serde(rename_all = "snake_case")]
 pub enum PromptTrigger {
     /// An event of the ledger, by its number.
-    Event(String),
+    Event(EventSeq),
     /// What a user says, which is not in the ledger.
     Said(String),
 }
@@ -41,10 +42,10 @@ pub enum PromptTrigger {
 #[serde(deny_unknown_fields)]
 pub struct AssembleRequest {
     /// The ledger that the sources read.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// The session whose turns the prompt may have.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub session: Option<String>,
+    pub session: Option<SessionId>,
     /// Which sources, and the budget.
     pub strategy: StrategySource,
     /// Who the agent is: the text of a profile, JSON or TOML. Absent: an agent without instructions, whose role is the
@@ -53,7 +54,7 @@ pub struct AssembleRequest {
     pub profile: Option<String>,
     /// The agent's name in the ledger, in place of the profile's `id`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
+    pub agent: Option<Party>,
     /// What begins the turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trigger: Option<PromptTrigger>,
@@ -69,10 +70,10 @@ pub struct AssembleRequest {
     pub model: Option<String>,
     /// The last event that the model was given, for a continuation: only what came after it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub after: Option<String>,
+    pub after: Option<EventSeq>,
     /// The last event that the prompt may have: the same number gives the same prompt. Absent: the ledger's last one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub through: Option<String>,
+    pub through: Option<EventSeq>,
     /// What the retriever looks for; what begins the turn where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
@@ -117,202 +118,6 @@ pub struct CountedBy {
     pub margin_permille: u64,
 }
 
-/// How a prompt came to be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct PromptTrace {
-    /// The version of the trace: 1.
-    pub version: u32,
-    /// `full` or `continuation`.
-    pub mode: String,
-    /// Whose prompt it is.
-    pub turn: PromptTurn,
-    /// Only what came after this event is in it; absent in a full prompt.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub after: Option<String>,
-    /// The last event that it could have: where the next continuation begins.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub through: Option<String>,
-    /// What counted the tokens; absent of prompts that were kept before it was written down.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub counter: Option<String>,
-    /// Sources of the strategy.
-    pub sources: u64,
-    /// The budget.
-    pub budget: PromptBudget,
-    /// The sections, in the order of the prompt.
-    pub sections: Vec<PromptSection>,
-    /// Every candidate once, in the order of the prompt.
-    pub candidates: Vec<PromptCandidate>,
-    /// Characters of the prompt.
-    pub chars: u64,
-    /// What the guard on characters did.
-    pub truncation: PromptTruncation,
-    /// What the prompt shares with the previous one; absent where none was given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cached_prefix: Option<CachedPrefix>,
-}
-
-/// Whose prompt it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct PromptTurn {
-    /// The ledger.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ledger: Option<String>,
-    /// The agent.
-    pub agent: String,
-    /// Its role.
-    pub role: String,
-    /// Which turn of its task it is; absent where nobody counts.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub iteration: Option<u64>,
-    /// The topic of the message that began the turn.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub triggered_by: Option<String>,
-    /// Who sent that message.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trigger_from: Option<String>,
-    /// The id of that message.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trigger_id: Option<String>,
-}
-
-/// The budget of a prompt, and what became of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct PromptBudget {
-    /// Tokens that the prompt might have.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_tokens: Option<u64>,
-    /// Tokens that are left.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub remaining_tokens: Option<u64>,
-    /// Tokens that required parts need beyond the budget.
-    pub over_budget_tokens: u64,
-    /// The sum of the parts' tokens: what the choice went by.
-    pub used_tokens: u64,
-    /// Tokens of the prompt counted as one text.
-    pub final_tokens: u64,
-}
-
-/// What a section of a prompt had and took.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct PromptSection {
-    /// Its name.
-    pub id: String,
-    /// `fixed`, `topic`, `turns`, `state`, `retrieved` or `trigger`.
-    pub kind: String,
-    /// Tokens that it might take before unused budget was lent.
-    pub cap_tokens: u64,
-    /// Tokens that were kept free for it.
-    pub floor_tokens: u64,
-    /// Tokens that it took.
-    pub used_tokens: u64,
-    /// Of these, tokens beyond its cap.
-    pub lent_tokens: u64,
-}
-
-/// A candidate for a prompt, and what became of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct PromptCandidate {
-    /// What names it, for example `source:PLAN_READY:2`.
-    pub id: String,
-    /// Its section.
-    pub section: String,
-    /// `required`, `high`, `medium` or `low`.
-    pub priority: String,
-    /// Its place in the prompt, from 0.
-    pub position: u64,
-    /// Characters of the prompt before it.
-    pub offset_chars: u64,
-    /// `full`, `compact`, `skipped`, `truncated` or `dropped`.
-    pub decision: String,
-    /// Why: `required`, `over_budget`, `fits`, `lent`, `only_form`, `budget`, `empty`, `trigger`, `max_chars`, `joined`.
-    pub reason: String,
-    /// The form that was chosen, also where it was dropped later.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub variant: Option<String>,
-    /// Tokens of what is in the prompt.
-    pub tokens: u64,
-    /// Characters of what is in the prompt.
-    pub chars: u64,
-    /// Tokens of the full form.
-    pub full_tokens: u64,
-    /// Tokens of the compact form; absent where there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub compact_tokens: Option<u64>,
-    /// Tokens that were free for it when it was decided; absent without a budget.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub room_tokens: Option<u64>,
-    /// Whether all of it is in the prefix that the previous prompt has too.
-    pub cached: bool,
-    /// Whether messages that its source selects were left out because they are too many or too large to read.
-    pub is_cut: bool,
-    /// What it is made of.
-    pub items: Vec<PromptItem>,
-}
-
-/// A message or hit that a candidate is made of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct PromptItem {
-    /// What names it: an event's number, an entry, `ctx-…`.
-    pub id: String,
-    /// Tokens of its part of the text.
-    pub tokens: u64,
-    /// Whether it is in the prompt.
-    pub included: bool,
-    /// The images that it has, which the prompt only names.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub images: Vec<PromptImage>,
-    /// How well it fits, in thousandths, of hits.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub score_permille: Option<u64>,
-    /// Why it was found, of hits.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub reasons: Vec<String>,
-}
-
-/// An image of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct PromptImage {
-    /// Pixels from left to right; absent where its first bytes do not say its size.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub width: Option<u32>,
-    /// Pixels from top to bottom.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub height: Option<u32>,
-}
-
-/// What the guard on a prompt's characters did.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct PromptTruncation {
-    /// Whether it did anything.
-    pub applied: bool,
-    /// Characters that the prompt might have.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub chars_max: Option<u64>,
-    /// Characters before.
-    pub before_chars: u64,
-    /// Characters after.
-    pub after_chars: u64,
-}
-
-/// What a prompt begins with that the previous one began with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct CachedPrefix {
-    /// Whole tokens.
-    pub tokens: u64,
-    /// Characters.
-    pub chars: u64,
-}
-
 /// Asks how a prompt came to be. Changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -325,7 +130,7 @@ pub struct ContextRequest {
     pub compares: bool,
     /// Where the earlier prompt of the same agent ended, if the prompt is made anew.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub before: Option<String>,
+    pub before: Option<EventSeq>,
 }
 
 /// Which prompt is asked about.
@@ -345,10 +150,10 @@ pub enum ContextOf {
 #[serde(deny_unknown_fields)]
 pub struct KeptPromptOf {
     /// The ledger.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// The session; absent: the one of which a prompt was kept last.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub session: Option<String>,
+    pub session: Option<SessionId>,
     /// The model that reads the prompt, for its window and for what images count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -360,10 +165,10 @@ pub struct KeptPromptOf {
 pub struct ContextReport {
     /// The session, of a kept prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub session: Option<String>,
+    pub session: Option<SessionId>,
     /// The event that began the turn, of a kept prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub said: Option<String>,
+    pub said: Option<EventSeq>,
     /// What counted its tokens; absent of prompts that were kept before it was written down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counter: Option<String>,
@@ -444,10 +249,10 @@ pub struct ContextChange {
     pub id: String,
     /// What became of it in the earlier prompt; absent where it was no candidate.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub before: Option<String>,
+    pub before: Option<PromptDecision>,
     /// What became of it in the later one; absent if it is not a candidate.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub after: Option<String>,
+    pub after: Option<PromptDecision>,
     /// Tokens in the earlier prompt.
     pub tokens_before: u64,
     /// Tokens in the later one.

@@ -3,6 +3,7 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::{CommitId, EventSeq, LedgerId, SessionId, ThreadId, TicketId, Timestamp};
 
 use super::{CountedBy, Note};
 
@@ -18,7 +19,7 @@ pub struct RecallRequest {
     pub text: String,
     /// The ledger whose memory is read; without one only what is stored is searched.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ledger: Option<String>,
+    pub ledger: Option<LedgerId>,
     /// Tokens of the pack at most: [`RECALL_TOKENS_DEFAULT`] where absent, at least 64.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
@@ -30,13 +31,13 @@ pub struct RecallRequest {
     pub model: Option<String>,
     /// The thread that the task belongs to: what was done for it counts more.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub thread: Option<String>,
+    pub thread: Option<ThreadId>,
     /// The ticket that the task belongs to: what was done for it counts more.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ticket: Option<String>,
+    pub ticket: Option<TicketId>,
     /// The session that asks: its own recent turns, which it knows, are left out.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub session: Option<String>,
+    pub session: Option<SessionId>,
     /// Whether what came in bundles from other machines may be in it.
     #[serde(default)]
     pub foreign: bool,
@@ -76,7 +77,7 @@ pub struct Recalled {
 pub struct RecallScope {
     /// The ledger whose memory, events and sessions were searched. Absent: all sessions and ledgers, and no memory.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ledger: Option<String>,
+    pub ledger: Option<LedgerId>,
     /// The directory of the ledger's project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dir: Option<String>,
@@ -90,16 +91,16 @@ pub struct RecalledItem {
     pub kind: String,
     /// A commit whose chain holds it; absent for what events say.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ctx: Option<String>,
+    pub ctx: Option<CommitId>,
     /// The entry's id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry: Option<String>,
     /// The event of the ledger.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub event: Option<String>,
+    pub event: Option<EventSeq>,
     /// The ledger of the event, where it is not the one that was asked about.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ledger: Option<String>,
+    pub ledger: Option<LedgerId>,
     /// The session's id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
@@ -108,7 +109,7 @@ pub struct RecalledItem {
     pub client: Option<String>,
     /// When it was said.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub timestamp: Option<String>,
+    pub timestamp: Option<Timestamp>,
     /// The tokens of its text.
     pub tokens: u64,
     /// Its points: the sum of the reasons.
@@ -138,7 +139,7 @@ pub struct RecallReason {
 }
 
 /// How many candidates are not in a pack, and why.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RecallSkipped {
     /// They did not fit the budget.

@@ -3,6 +3,7 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::{CommitId, LedgerId, Role, Timestamp};
 
 use super::Note;
 
@@ -67,10 +68,10 @@ pub struct SearchFilter {
     pub kind: Vec<String>,
     /// Only entries of this time or later.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub since: Option<String>,
+    pub since: Option<Timestamp>,
     /// Only entries of this time or earlier.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub until: Option<String>,
+    pub until: Option<Timestamp>,
     /// Only this session: its id, or the beginning of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
@@ -148,10 +149,10 @@ pub struct SearchHits {
 pub struct SearchHit {
     /// The commit that holds it: the newest one that is kept. Absent for an event of a ledger.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ctx: Option<String>,
+    pub ctx: Option<CommitId>,
     /// The ledger of an event, for `events query --ledger`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ledger: Option<String>,
+    pub ledger: Option<LedgerId>,
     /// The session that it is in.
     pub session_id: String,
     /// Its id, for `show REF --entry`; `event:N` for event N of a ledger.
@@ -163,9 +164,9 @@ pub struct SearchHit {
     pub author: Option<String>,
     /// When it was said.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub timestamp: Option<String>,
+    pub timestamp: Option<Timestamp>,
     /// Its role.
-    pub role: String,
+    pub role: Role,
     /// What it is.
     pub kind: String,
     /// The client of the session; `ledger` for an event.
@@ -254,7 +255,7 @@ pub struct EntriesRequest {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct EntryPage {
     /// The commit that the chain ends with.
-    pub ctx: String,
+    pub ctx: CommitId,
     /// The entries.
     pub entries: Vec<EntryText>,
     /// How many entries the chain has.
@@ -281,7 +282,7 @@ pub struct EntryText {
     /// Its place in the chain, from 1.
     pub ordinal: u64,
     /// The commit that holds it.
-    pub ctx: String,
+    pub ctx: CommitId,
     /// Its id.
     pub id: String,
     /// Its role.
@@ -293,7 +294,7 @@ pub struct EntryText {
     pub author: Option<String>,
     /// When it was said.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub timestamp: Option<String>,
+    pub timestamp: Option<Timestamp>,
     /// What it says: texts, calls with their arguments, results.
     pub text: String,
     /// The estimated tokens of the whole entry.

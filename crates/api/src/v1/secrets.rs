@@ -3,6 +3,7 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::{CommitId, EventSeq, LedgerId, SessionId, Timestamp};
 
 use super::Found;
 use crate::PlanDigest;
@@ -34,11 +35,11 @@ pub struct Scan {
 }
 
 /// A ledger that could not be read to its end.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct UnreadLedger {
     /// The ledger.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// What keeps it from being read.
     pub reason: String,
 }
@@ -91,16 +92,16 @@ pub struct UnreadFile {
 pub struct ScanFinding {
     /// The commit that holds it; absent where an event or a saved state does.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub commit: Option<String>,
+    pub commit: Option<CommitId>,
     /// The ledger of the event or of the state.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ledger: Option<String>,
+    pub ledger: Option<LedgerId>,
     /// The number of the event in its ledger.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub event: Option<String>,
+    pub event: Option<EventSeq>,
     /// The session of the event.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_id: Option<String>,
+    pub session_id: Option<SessionId>,
     /// The name of the saved state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
@@ -144,7 +145,7 @@ pub struct Scrub {
     /// Events that were emptied: those, and what was published after them.
     pub events_forgotten: u64,
     /// Ledgers that lose saved states, because these or their events have findings.
-    pub ledgers: Vec<String>,
+    pub ledgers: Vec<LedgerId>,
     /// Ledgers that could not be read to their end: what they hold may stay.
     pub unread: Vec<UnreadLedger>,
     /// Commits that get other ids, those that follow included.
@@ -155,7 +156,7 @@ pub struct Scrub {
     #[serde(default)]
     pub sidecars: u64,
     /// Sessions that end at another commit.
-    pub sessions: Vec<String>,
+    pub sessions: Vec<SessionId>,
     /// Their titles without secrets, in the same order; empty where one has none.
     pub titles: Vec<String>,
     /// Contents whose bytes are gone.
@@ -188,9 +189,9 @@ pub struct ScrubKind {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ScrubRedirect {
     /// The id that it had.
-    pub from: String,
+    pub from: CommitId,
     /// The id that it has.
-    pub to: String,
+    pub to: CommitId,
 }
 
 /// Projects' rules for secrets that are trusted.
@@ -210,7 +211,7 @@ pub struct TrustedFile {
     /// The BLAKE3 hash of its text, in hex.
     pub hash: String,
     /// When it was trusted.
-    pub trusted_at: String,
+    pub trusted_at: Timestamp,
     /// Whether the file is there and still the same.
     pub is_current: bool,
 }

@@ -3,6 +3,7 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::{CommitId, FormatId, Granularity, MachineId, Principal, SessionId, Template, Timestamp};
 
 use super::Commit;
 use crate::PageRequest;
@@ -12,14 +13,14 @@ use crate::PageRequest;
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Session {
     /// The runtime's own id.
-    pub session_id: String,
+    pub session_id: SessionId,
     /// The transcript's path, or `api:<session>` for one without a file.
     pub path: String,
     /// The machine's id.
-    pub machine: String,
+    pub machine: MachineId,
     /// For a subagent: the session that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub parent_session: Option<String>,
+    pub parent_session: Option<SessionId>,
     /// The client that wrote it.
     pub client: String,
     /// The shortest reference that means it: the first or the last characters of its id; the id of its newest commit where
@@ -34,18 +35,18 @@ pub struct Session {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forks: Option<u64>,
     /// How its transcript is encoded.
-    pub format: String,
+    pub format: FormatId,
     /// What kind of agent it was.
-    pub template: String,
+    pub template: Template,
     /// Who ran it.
-    pub principal: String,
+    pub principal: Principal,
     /// How often closed commits are made: `turn`, `message` or `every:N`.
-    pub granularity: String,
+    pub granularity: Granularity,
     /// `imported`, `placed` (by `resume` or `fork`) or `api`.
     pub origin: String,
     /// For a placed one: the commit that it was placed from.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub placed_from: Option<String>,
+    pub placed_from: Option<CommitId>,
     /// Its first prompt, or the name that the client gave it, on one line without what clients and Markdown put around it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -63,13 +64,13 @@ pub struct Session {
     pub version: Option<String>,
     /// The earliest record, RFC 3339 in UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub started_at: Option<String>,
+    pub started_at: Option<Timestamp>,
     /// The latest record.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_at: Option<String>,
+    pub last_at: Option<Timestamp>,
     /// The newest commit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tip: Option<String>,
+    pub tip: Option<CommitId>,
     /// Commits of the chain from the root to the tip.
     pub commits: u64,
     /// Messages in the chain.
@@ -90,7 +91,7 @@ pub struct Session {
     pub subagents: Option<u64>,
     /// With `list` and `log`, where a client copied it from another session: the commit that it was copied from.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub copy_of: Option<String>,
+    pub copy_of: Option<CommitId>,
     /// With `list`: prompts of people, as `SESSION:N` counts them. Like the two below absent where its chain was not read for that
     /// yet: a listing reads a bound of what is new, the newest sessions first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -170,7 +171,7 @@ pub struct TreeRun {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TreeSubagent {
     /// Its newest commit; its first one where its session is not there.
-    pub tip: String,
+    pub tip: CommitId,
     /// Its session, where that is there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<Session>,
@@ -192,10 +193,10 @@ pub struct SessionsRequest {
     pub client: Option<String>,
     /// Only those that were active at this time or later, RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<String>,
+    pub since: Option<Timestamp>,
     /// Only those that were active last at this time or earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<String>,
+    pub until: Option<Timestamp>,
     /// Only those on this git branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,

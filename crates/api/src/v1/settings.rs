@@ -3,6 +3,7 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::Timestamp;
 
 use super::{Du, Home, Hooks, LeftOut, Pending, SessionTotals};
 
@@ -25,7 +26,7 @@ pub struct Pause {
     pub project: Option<String>,
     /// When it ends by itself; absent if only `unpause` ends it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub until: Option<String>,
+    pub until: Option<Timestamp>,
 }
 
 /// Where things are, and what is not yet imported.
@@ -83,7 +84,7 @@ pub struct Status {
     pub hook_trouble: Option<String>,
     /// When that was.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub hook_trouble_at: Option<String>,
+    pub hook_trouble_at: Option<Timestamp>,
     /// The hooks of each client that has some of ours, or had.
     pub hooks: Vec<Hooks>,
     /// Transcripts that hooks left for the next command, and could not be read since.

@@ -3,6 +3,7 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::{CommitId, MachineId};
 
 /// The format of these files, in whatever names one.
 pub const SIDECAR_FORMAT: &str = "sidecar-v1";
@@ -41,9 +42,9 @@ pub struct Sidecar {
     /// Where it was.
     pub path: String,
     /// The machine's id.
-    pub machine: String,
+    pub machine: MachineId,
     /// The newest state of it that was captured.
-    pub ctx: String,
+    pub ctx: CommitId,
     /// Bytes of that state.
     pub bytes: u64,
     /// Whether secrets were replaced in it, so that it is not what the client wrote.

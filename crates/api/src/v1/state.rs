@@ -3,6 +3,7 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::LedgerId;
 
 use super::Note;
 use crate::RawJson;
@@ -12,7 +13,7 @@ use crate::RawJson;
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct State {
     /// The ledger.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// Where the project is; absent for a cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
@@ -104,7 +105,7 @@ pub struct ReplayedReducer {
 }
 
 /// What a replay found of sessions that were captured from transcripts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ReplayedTranscripts {
     /// Sessions that were folded again.
@@ -120,7 +121,7 @@ pub struct ReplayedTranscripts {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Replayed {
     /// The ledger.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// The last event that was folded.
     pub through: String,
     /// Each reducer.
@@ -136,7 +137,7 @@ pub struct Replayed {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RestoredLedger {
     /// The ledger.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// Where the project is; absent for a cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
@@ -176,7 +177,7 @@ pub struct RestoredReducer {
 #[serde(deny_unknown_fields)]
 pub struct StateRequest {
     /// Its ledger.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// As it was after this event; absent: now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
@@ -191,7 +192,7 @@ pub struct StateRequest {
 #[serde(deny_unknown_fields)]
 pub struct DecideRequest {
     /// The ledger.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// What it is.
     pub kind: DecisionKind,
     /// What was decided.
@@ -210,7 +211,7 @@ pub struct DecideRequest {
 #[serde(deny_unknown_fields)]
 pub struct FinishTaskRequest {
     /// The ledger.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// The task: the number of its event, its id or its name.
     pub task: String,
 }
@@ -221,7 +222,7 @@ pub struct FinishTaskRequest {
 #[serde(deny_unknown_fields)]
 pub struct CloseThreadRequest {
     /// The ledger.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// The thread: the number of its event, or words of it.
     pub thread: String,
 }
@@ -232,7 +233,7 @@ pub struct CloseThreadRequest {
 #[serde(deny_unknown_fields)]
 pub struct ReplayRequest {
     /// The ledger.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// Whether nothing is saved.
     #[serde(default)]
     pub check: bool,
@@ -244,7 +245,7 @@ pub struct ReplayRequest {
 #[serde(deny_unknown_fields)]
 pub struct RestoreStateRequest {
     /// The ledger.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// Whether damaged lines are set aside.
     #[serde(default)]
     pub repair: bool,
@@ -263,4 +264,16 @@ pub enum DecisionKind {
     Task,
     /// Something that is open: a question, or work that was put off.
     Thread,
+}
+
+impl DecisionKind {
+    /// Returns the name used in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Decision => "decision",
+            Self::Fact => "fact",
+            Self::Task => "task",
+            Self::Thread => "thread",
+        }
+    }
 }

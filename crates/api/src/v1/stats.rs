@@ -3,6 +3,7 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::Timestamp;
 
 use super::{Note, ReportedTokens};
 
@@ -56,10 +57,10 @@ pub struct StatsRequest {
     pub client: Option<String>,
     /// Only what was done at this time or later, RFC 3339, to the quarter of an hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<String>,
+    pub since: Option<Timestamp>,
     /// Only what was done at this time or earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<String>,
+    pub until: Option<Timestamp>,
     /// How many minutes the zone of days, weeks and months is before UTC.
     #[serde(default)]
     pub utc_offset_minutes: i32,

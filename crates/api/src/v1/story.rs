@@ -4,6 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use stemmata_model::{CommitId, EntryId, Timestamp};
 
 use super::{Commit, CutTranscript, FoundRange, RedactedKind, Session, TreeSubagent};
 
@@ -54,7 +55,7 @@ pub struct ShownTurns {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ShownTurn {
     /// The commit.
-    pub ctx: String,
+    pub ctx: CommitId,
     /// Prompts, answers, thoughts and calls, in their order.
     pub pieces: Vec<TurnPiece>,
     /// What it did, in numbers.
@@ -77,7 +78,7 @@ pub struct TurnPiece {
     pub ordinal: u64,
     /// When it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub at: Option<String>,
+    pub at: Option<Timestamp>,
     /// What it says. Absent for calls, and for thoughts and results where nobody asked for them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -119,7 +120,7 @@ pub struct ShownCall {
     pub error: Option<String>,
     /// The newest commit of the subagent that it started.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub subagent: Option<String>,
+    pub subagent: Option<CommitId>,
     /// Its arguments, where the request wants them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
@@ -134,10 +135,10 @@ pub struct ShownCall {
 pub struct TurnOutline {
     /// The first time in it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub began_at: Option<String>,
+    pub began_at: Option<Timestamp>,
     /// The last time in it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ended_at: Option<String>,
+    pub ended_at: Option<Timestamp>,
     /// Seconds of work in it: gaps of more than ten minutes between two records are left out.
     pub active_seconds: u64,
     /// How often each tool was called.
@@ -186,10 +187,10 @@ pub struct GitCommitMade {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct StartedSubagent {
     /// The commit that started it.
-    pub ctx: String,
+    pub ctx: CommitId,
     /// The entry that did, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub entry: Option<String>,
+    pub entry: Option<EntryId>,
     /// The subagent.
     pub subagent: TreeSubagent,
 }
@@ -226,10 +227,10 @@ pub struct SessionOverview {
     pub session: Session,
     /// The first record.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub began_at: Option<String>,
+    pub began_at: Option<Timestamp>,
     /// The last record.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ended_at: Option<String>,
+    pub ended_at: Option<Timestamp>,
     /// Seconds of work: gaps of more than ten minutes between two records are left out.
     pub active_seconds: u64,
     /// The models that answered, the one with most answers first.
@@ -305,10 +306,10 @@ pub struct OverviewTurn {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub number: Option<u64>,
     /// The commit in which it begins.
-    pub ctx: String,
+    pub ctx: CommitId,
     /// The prompt's entry: what `--at` takes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub entry: Option<String>,
+    pub entry: Option<EntryId>,
     /// The entry's place in the chain, from 1: `@N`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ordinal: Option<u64>,
@@ -339,7 +340,7 @@ pub struct CompareRequest {
 pub struct Comparison {
     /// The newest commit that both have; absent where they share none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ancestor: Option<String>,
+    pub ancestor: Option<CommitId>,
     /// What only the first one has.
     pub first: ChainSide,
     /// What only the second one has.
@@ -351,7 +352,7 @@ pub struct Comparison {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ChainSide {
     /// The commit that it ends with.
-    pub ctx: String,
+    pub ctx: CommitId,
     /// Its commits behind the common one.
     pub commits: u64,
     /// Their entries that the other one has not.

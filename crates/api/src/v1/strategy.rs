@@ -3,6 +3,7 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::LedgerId;
 
 /// Asks what is wrong or doubtful in a strategy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,7 +17,7 @@ pub struct CheckStrategyRequest {
     pub role: Option<String>,
     /// A ledger whose topics are known, too.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ledger: Option<String>,
+    pub ledger: Option<LedgerId>,
 }
 
 /// What is to be said of a strategy.

@@ -3,6 +3,7 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::CommitId;
 
 use super::Note;
 
@@ -34,7 +35,7 @@ pub struct SummarizeRequest {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Summarized {
     /// The commit.
-    pub ctx: String,
+    pub ctx: CommitId,
     /// Entries that it was made of.
     pub entries: u64,
     /// Entries that stay in the window.

@@ -3,6 +3,9 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::{
+    CommitId, EventSeq, Granularity, LedgerId, Party, SessionId, Template, ThreadId, TicketId,
+};
 
 use super::{Assembled, NewEvent, Note, StrategySource, TurnWindow, TurnWindowReport};
 use crate::RawJson;
@@ -20,23 +23,23 @@ pub const TURN_ENTRIES_MAX: usize = 10_000;
 pub struct TurnOf {
     /// The ledger. Absent: the caller's to fill in; the command takes that of the current directory's project.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ledger: Option<String>,
+    pub ledger: Option<LedgerId>,
     /// The session. Absent only where one begins: a new id.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub session: Option<String>,
+    pub session: Option<SessionId>,
     /// The agent's name in the ledger.
-    pub agent: String,
+    pub agent: Party,
     /// The kind of agent.
-    pub template: String,
+    pub template: Template,
     /// The discussion thread.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub thread: Option<String>,
+    pub thread: Option<ThreadId>,
     /// The ticket being worked on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ticket: Option<String>,
+    pub ticket: Option<TicketId>,
     /// Where closed commits end: `turn` where absent, `message` or `every:N`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub granularity: Option<String>,
+    pub granularity: Option<Granularity>,
 }
 
 /// What a session continues.
@@ -236,7 +239,7 @@ pub struct TurnPrompt {
     pub model: Option<String>,
     /// The last event that the model was given, for a continuation.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub after: Option<String>,
+    pub after: Option<EventSeq>,
     /// Which turn of its task it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iteration: Option<u64>,
@@ -286,14 +289,14 @@ pub struct BeginTurnRequest {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TurnBegun {
     /// The ledger.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// The session.
-    pub session: String,
+    pub session: SessionId,
     /// The event of what the user said.
-    pub said: String,
+    pub said: EventSeq,
     /// The commit whose chain the session knows, where a context was named.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub head: Option<String>,
+    pub head: Option<CommitId>,
     /// The user's prompt that a fork cut off, for its author to edit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut_prompt: Option<String>,
@@ -339,21 +342,21 @@ pub struct TurnMadeRequest {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TurnStored {
     /// The ledger.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// The session.
-    pub session: String,
+    pub session: SessionId,
     /// Its first event; absent where there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub first: Option<String>,
+    pub first: Option<EventSeq>,
     /// Its last event.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub last: Option<String>,
+    pub last: Option<EventSeq>,
     /// The commit of what the session has said since its last closed one; absent where there is nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ctx: Option<String>,
+    pub ctx: Option<CommitId>,
     /// The event of the cluster's state, where that has changed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub snapshot: Option<String>,
+    pub snapshot: Option<EventSeq>,
     /// How full the window is, and what was done about it; absent where it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<TurnWindowReport>,

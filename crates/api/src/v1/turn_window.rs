@@ -3,6 +3,7 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stemmata_model::{CommitId, EntryId, LedgerId, SessionId, Timestamp};
 
 use super::{Note, TurnImage, TurnOf};
 use crate::RawJson;
@@ -135,7 +136,7 @@ pub struct TurnWindowReport {
     /// Entries that the model no longer sees. The chain has them.
     pub pruned: Vec<TurnPruned>,
     /// Entries whose results were archived: summaries stand for them.
-    pub archived: Vec<String>,
+    pub archived: Vec<EntryId>,
     /// The compaction that was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compaction: Option<TurnCompaction>,
@@ -157,7 +158,7 @@ pub struct TurnWindowReport {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct WindowEntry {
     /// Its id.
-    pub id: String,
+    pub id: EntryId,
     /// `system`, `user`, `assistant` or `tool`.
     pub role: String,
     /// `message`, `tool_result`, `tool_summary` (stands for archived results) or `compaction_summary`.
@@ -223,7 +224,7 @@ pub struct TurnPrune {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TurnPruned {
     /// Its id: `turn rehydrate` brings it back.
-    pub entry: String,
+    pub entry: EntryId,
     /// Tokens that it took.
     pub tokens: u64,
     /// Why it went.
@@ -235,9 +236,9 @@ pub struct TurnPruned {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TurnCompaction {
     /// The compaction commit, from which the session continues.
-    pub ctx: String,
+    pub ctx: CommitId,
     /// The commit before it: `uncompact` gives its context.
-    pub parent: String,
+    pub parent: CommitId,
     /// Estimated tokens of the context before, without the system prompt and the tools.
     pub tokens_before: u64,
     /// Estimated tokens of the context after.
@@ -256,7 +257,7 @@ pub struct TurnOverflow {
     pub essential_tokens: u64,
     /// Its largest entry; absent where that is the system prompt and the tools.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub largest: Option<String>,
+    pub largest: Option<EntryId>,
     /// What the largest takes.
     pub largest_tokens: u64,
     /// Why the model can't be called, and what to do.
@@ -283,9 +284,9 @@ pub struct TurnWindowRequest {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TurnWindowShown {
     /// The ledger.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// The session.
-    pub session: String,
+    pub session: SessionId,
     /// The window now. Nothing was changed.
     pub window: TurnWindowReport,
     /// What it took after earlier calls, oldest first.
@@ -297,7 +298,7 @@ pub struct TurnWindowShown {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TurnWindowSample {
     /// When.
-    pub at: String,
+    pub at: Timestamp,
     /// Tokens that it took.
     pub tokens: u64,
     /// The part of the limit that was in use.
@@ -326,9 +327,9 @@ pub struct RecoverTurnRequest {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TurnRecovered {
     /// The ledger.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// The session.
-    pub session: String,
+    pub session: SessionId,
     /// Whether the call is to be tried again, with the window as it is now. Not if the error is not an overflow: then nothing was
     /// done.
     pub retry: bool,
@@ -337,7 +338,7 @@ pub struct TurnRecovered {
     pub provider: Option<String>,
     /// The checkpoint that has everything.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ctx: Option<String>,
+    pub ctx: Option<CommitId>,
     /// The window, and what was done to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<TurnWindowReport>,
@@ -365,14 +366,14 @@ pub struct MarkTurnEntriesRequest {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TurnEntriesMarked {
     /// The ledger.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// The session.
-    pub session: String,
+    pub session: SessionId,
     /// The entries: what comes back comes back as whole tool groups. What was marked already is left out.
-    pub entries: Vec<String>,
+    pub entries: Vec<EntryId>,
     /// The commit that has it; absent where nothing changed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ctx: Option<String>,
+    pub ctx: Option<CommitId>,
     /// The window after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<TurnWindowReport>,

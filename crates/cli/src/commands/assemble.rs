@@ -96,19 +96,19 @@ pub(crate) fn request(app: &App, args: &PromptArgs) -> Result<AssembleRequest, C
     if args.say.as_ref().is_some_and(|said| said.trim().is_empty()) {
         return Err(CliError::Usage("`--say` is empty: say what the user says, or leave it out".to_owned()));
     }
-    let event = args.trigger.map(|seq| PromptTrigger::Event(seq.to_string()));
+    let event = args.trigger.map(PromptTrigger::Event);
     Ok(AssembleRequest {
         ledger: ledger(app, &args.which, MakeLedger::Looked)?,
-        session: args.session.as_ref().map(ToString::to_string),
+        session: args.session.clone(),
         strategy,
         profile,
-        agent: args.agent.as_ref().map(ToString::to_string),
+        agent: args.agent.clone(),
         trigger: event.or_else(|| args.say.clone().map(PromptTrigger::Said)),
         max_tokens: args.max_tokens,
         counter: args.counter.clone(),
         model: args.model.clone().or(own_model),
-        after: args.after.map(|seq| seq.to_string()),
-        through: args.through.map(|seq| seq.to_string()),
+        after: args.after,
+        through: args.through,
         task: None,
         iteration: args.iteration,
         records_metrics: false,

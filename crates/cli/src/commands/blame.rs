@@ -16,7 +16,6 @@ use crate::output::session::title_of;
 use crate::output::size::{grouped, percent};
 use crate::output::style::{Style, tame};
 use crate::output::table::fit;
-use crate::output::time;
 use crate::wiring::App;
 
 /// Characters of an entry's id that name it within its session, but for rare ones.
@@ -43,7 +42,7 @@ pub(crate) fn run(app: &App, args: &Blame) -> Result<Exit, CliError> {
 /// Puts the references that lists show in place of the sessions' ids.
 fn shorten(app: &App, answer: &mut v1::Blame) -> Result<(), CliError> {
     let all: BTreeSet<String> = answer.lines.iter().filter_map(|line| line.session_id.clone()).collect();
-    let short = app.short_sessions(all.iter().map(String::as_str))?;
+    let short = app.short_sessions(&all)?;
     let short: BTreeMap<String, String> = all.into_iter().zip(short).collect();
     for line in &mut answer.lines {
         line.session_id = line.session_id.take().and_then(|id| short.get(&id).cloned());
@@ -120,7 +119,7 @@ impl Layout {
 
     /// Returns the line above a block: session, client, day and what was asked, else what git says of it.
     fn heading(self, commit: Option<&BlamedCommit>, line: &BlamedLine) -> String {
-        let Some(ctx) = &line.ctx else {
+        let Some(ctx) = line.ctx else {
             let told = match commit {
                 Some(commit) if commit.is_committed() => {
                     let short: String = commit.id.chars().take(10).collect();
@@ -131,9 +130,9 @@ impl Layout {
             };
             return Style::Faint.paint(&fit(&told, self.width));
         };
-        let session = tame(line.session_id.as_deref().unwrap_or(ctx));
+        let session = line.session_id.as_deref().map_or_else(|| ctx.to_string(), tame);
         let client = tame(line.client.as_deref().unwrap_or_default());
-        let day = line.written_at.as_deref().map(|at| day(time::of_text(at), self.now)).unwrap_or_default();
+        let day = line.written_at.map(|at| day(at, self.now)).unwrap_or_default();
         let used = [&session, &client, &day].map(|text| text.chars().count() + 2).iter().sum::<usize>();
         let asked = line.request.as_deref().map(title_of).unwrap_or_default();
         let asked = fit(&asked, self.width.saturating_sub(used).min(PROMPT_COLUMNS_MAX));
@@ -174,7 +173,8 @@ fn told(commit: Option<&BlamedCommit>, line: &BlamedLine, width: usize) -> Strin
         Some(ctx) => {
             let field = |text: &Option<String>| tame(text.as_deref().unwrap_or_default());
             let session = line.session_id.as_deref().unwrap_or_default();
-            let at: String = field(&line.written_at).chars().take(16).collect();
+            let at = line.written_at.map(|at| at.to_string()).unwrap_or_default();
+            let at: String = at.chars().take(16).collect();
             let (client, tool, entry) = (field(&line.client), field(&line.tool), field(&line.entry));
             let (at, session) = (at.replace('T', " "), Style::Id.paint(session));
             rows.push(format!("call   {tool} by {client} in {session}, {at}, entry {entry}, {ctx}"));

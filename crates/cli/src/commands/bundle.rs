@@ -11,6 +11,7 @@ use stemmata_api::v1::{
     BundleImported, BundleShowRequest, BundleShown,
 };
 use stemmata_api::{Code, Control, Problem};
+use stemmata_model::CommitId;
 use stemmata_service::{FileBytes, is_bundle, parse_have, render_have};
 
 use crate::args::bundle::{Bounds, Bundle, BundleCommand, Chains, Export, Have, Import, Show};
@@ -100,7 +101,11 @@ fn told_export(done: &BundleExported, how: &str) -> String {
         size::bytes(done.content_bytes)
     );
     if !done.prerequisites.is_empty() {
-        put!(text, "It continues {}, which the receiver has\n", listed(&done.prerequisites, str::to_owned));
+        put!(
+            text,
+            "It continues {}, which the receiver has\n",
+            listed(&done.prerequisites, |id| id.to_string())
+        );
     }
     text
 }
@@ -188,7 +193,7 @@ fn told_import(app: &App, done: &BundleImported) -> Result<String, CliError> {
         );
     }
     if !done.tips.is_empty() {
-        let ids = app.short_ids(done.tips.iter().take(LISTED_MAX).map(String::as_str))?;
+        let ids = app.short_ids(done.tips.iter().take(LISTED_MAX).copied())?;
         put!(text, "Its newest commits: {}\n", listed(&done.tips, |id| ids.cut(id)));
     }
     Ok(text)
@@ -233,10 +238,10 @@ fn told_show(app: &App, summary: &BundleShown) -> String {
         put!(text, "  {} whose contents were forgotten\n", many(summary.forgotten, "commit"));
     }
     if !summary.tips.is_empty() {
-        put!(text, "made for   {}\n", listed(&summary.tips, str::to_owned));
+        put!(text, "made for   {}\n", listed(&summary.tips, |id| id.to_string()));
     }
     if !summary.prerequisites.is_empty() {
-        put!(text, "continues  {}\n", listed(&summary.prerequisites, str::to_owned));
+        put!(text, "continues  {}\n", listed(&summary.prerequisites, |id| id.to_string()));
     }
     for own in summary.sessions.iter().take(SHOWN_MAX) {
         put!(
@@ -267,7 +272,7 @@ fn have(app: &App, args: &Have) -> Result<Exit, CliError> {
 }
 
 /// Lists ids; whole ones where they need not be in the store.
-fn listed(ids: &[String], shown: impl Fn(&str) -> String) -> String {
-    let names: Vec<String> = ids.iter().map(|id| Style::Id.paint(&shown(id))).collect();
+fn listed(ids: &[CommitId], shown: impl Fn(CommitId) -> String) -> String {
+    let names: Vec<String> = ids.iter().map(|id| Style::Id.paint(&shown(*id))).collect();
     stemmata_model::listed(&names, LISTED_MAX)
 }

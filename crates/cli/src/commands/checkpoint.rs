@@ -2,6 +2,7 @@
 
 use stemmata_api::Code;
 use stemmata_api::v1::{self, CONTENT_BYTES_MAX, CheckpointRequest};
+use stemmata_model::{LedgerId, Trigger};
 use stemmata_service::{LedgerOfRequest, MakeLedger};
 
 use crate::args::capture::{Checkpoint, TriggerArg, TypeArg};
@@ -45,32 +46,32 @@ fn request(args: &Checkpoint) -> CheckpointRequest {
             TypeArg::Snapshot => v1::CommitType::Snapshot,
         },
         restated_entries: args.restated_entries,
-        artifact: args.artifact.as_ref().map(ToString::to_string),
-        format: args.format.as_ref().map(ToString::to_string).unwrap_or_default(),
-        template: args.template.to_string(),
-        principal: args.principal.as_ref().map(ToString::to_string),
-        machine: args.machine.as_ref().map(ToString::to_string),
-        session: args.session.as_ref().map(ToString::to_string).unwrap_or_default(),
+        artifact: args.artifact,
+        format: args.format.clone().expect("clap asks for it unless a file is meant"),
+        template: args.template.clone(),
+        principal: args.principal.clone(),
+        machine: args.machine.clone(),
+        session: args.session.clone().expect("clap asks for it unless a file is meant"),
         trigger: match args.trigger {
-            TriggerArg::TurnBoundary => v1::Trigger::TurnBoundary,
-            TriggerArg::ToolCall => v1::Trigger::ToolCall,
-            TriggerArg::Compaction => v1::Trigger::Compaction,
-            TriggerArg::SessionEnd => v1::Trigger::SessionEnd,
-            TriggerArg::Explicit => v1::Trigger::Explicit,
+            TriggerArg::TurnBoundary => Trigger::TurnBoundary,
+            TriggerArg::ToolCall => Trigger::ToolCall,
+            TriggerArg::Compaction => Trigger::Compaction,
+            TriggerArg::SessionEnd => Trigger::SessionEnd,
+            TriggerArg::Explicit => Trigger::Explicit,
         },
         ticket: None,
         thread: None,
         summary: args.summary.clone(),
         messages: args.messages,
         tokens: args.tokens,
-        created_at: args.created_at.map(|at| at.to_string()),
+        created_at: args.created_at,
         idempotency_key: args.idempotency_key.clone(),
         ledger: None,
     }
 }
 
 /// Returns the ledger of the project that is here, where there is one: what is folded of it is saved with the commit.
-fn ledger_here(app: &App) -> Result<Option<String>, CliError> {
+fn ledger_here(app: &App) -> Result<Option<LedgerId>, CliError> {
     let dir = app.environment.current_dir.clone();
     let request = LedgerOfRequest { dir, name: None, make: MakeLedger::Never, even_damaged: false };
     match app.opened_host()?.ledger_of(&request) {

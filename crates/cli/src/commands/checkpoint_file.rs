@@ -20,7 +20,7 @@ const SHOWN_MAX: usize = 20;
 pub(crate) fn save(app: &App, args: &Checkpoint, folder: &Path) -> Result<Exit, CliError> {
     let ctx = match &args.reference {
         Some(reference) => place::newest(app, reference)?,
-        None => place::latest(app, false, false)?.ctx,
+        None => place::latest(app, false, false)?.ctx.to_string(),
     };
     let request = SaveCheckpointRequest {
         ctx,
@@ -53,7 +53,7 @@ fn worktree(app: &App, args: &Checkpoint) -> std::path::PathBuf {
 
 fn told_saved(saved: &CheckpointSaved) -> String {
     let mut text = format!("{}\n", tame(&saved.path));
-    put!(text, "{} of {}, {}", bytes(saved.bytes), tame(&saved.ctx), many(saved.files, "checksum"));
+    put!(text, "{} of {}, {}", bytes(saved.bytes), saved.ctx, many(saved.files, "checksum"));
     if let Some(head) = &saved.git_head {
         put!(text, ", git {}", tame(head));
     }
@@ -63,7 +63,7 @@ fn told_saved(saved: &CheckpointSaved) -> String {
 
 fn told_loaded(loaded: &CheckpointLoaded) -> String {
     let from = if loaded.imported { "imported from the file" } else { "in this store" };
-    let mut text = format!("{} ({from}), checkpoint of {}\n", tame(&loaded.ctx), tame(&loaded.timestamp));
+    let mut text = format!("{} ({from}), checkpoint of {}\n", loaded.ctx, loaded.timestamp);
     if let Some(phase) = &loaded.phase {
         put!(text, "phase: {}\n", tame(phase));
     }

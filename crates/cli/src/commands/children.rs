@@ -1,7 +1,7 @@
 //! `children`: the commits that continue one.
 
-use stemmata_api::PageRequest;
 use stemmata_api::v1::{Children, ChildrenRequest};
+use stemmata_api::{PageRequest, read_field};
 
 use crate::args::browse;
 use crate::commands::{ROWS_MAX, gather, log};
@@ -20,6 +20,6 @@ pub(crate) fn run(app: &App, args: &browse::Children) -> Result<Exit, CliError> 
     if commits.is_empty() && !app.console.json {
         app.console.say(&format!("Nothing continues {ctx}: it is a tip."));
     }
-    let children = Children { of: ctx, commits, next };
+    let children = Children { of: read_field("ctx", &ctx)?, commits, next };
     app.answer(&children, || log::commit_table(app, &children.commits))
 }

@@ -255,16 +255,21 @@ impl Sessions<'_> {
         let mut known: HashSet<&str> = named.iter().map(|session| session.session_id.as_str()).collect();
         let mut rows = Vec::new();
         for hit in &found.hits {
-            let session = near.iter().find(|session| session.session_id == hit.session_id);
-            let Some(session) = session.filter(|session| known.insert(&session.session_id)) else { continue };
+            let session = near.iter().find(|session| session.session_id.as_str() == hit.session_id);
+            let Some(session) = session.filter(|session| known.insert(session.session_id.as_str())) else {
+                continue;
+            };
             let matched = matched_line(hit);
             let focus: String = matched.iter().map(|(_, text)| text.as_str()).collect();
             let mut row = self.row(session, columns);
-            row.line =
-                vec![(Style::Faint, format!("{}: ", who(hit.author.as_deref(), &hit.kind, &hit.role)))];
+            row.line = vec![(
+                Style::Faint,
+                format!("{}: ", who(hit.author.as_deref(), &hit.kind, hit.role.as_str())),
+            )];
             row.line.extend(matched);
             row.focus = Some(focus.trim_matches('…').trim().to_owned());
-            (row.target.reference, row.target.entry) = (hit.ctx.clone(), Some(hit.entry.clone()));
+            (row.target.reference, row.target.entry) =
+                (hit.ctx.map(|ctx| ctx.to_string()), Some(hit.entry.clone()));
             rows.push(row);
         }
         Ok(rows)
@@ -273,15 +278,14 @@ impl Sessions<'_> {
     fn row(&self, session: &Session, columns: usize) -> Row {
         let id = session::short(session);
         let mut place = vec![(Style::Id, format!("{id:columns$}  "))];
-        let at = session.last_at.as_deref();
-        place.extend(pick::place_of(at, &session.client, &session::project(session), self.now));
+        place.extend(pick::place_of(session.last_at, &session.client, &session::project(session), self.now));
         Row {
             place,
             line: vec![(Style::Plain, format!("{}{}", session::mark(session), session::title(session)))],
             target: Target {
-                reference: session.tip.clone(),
+                reference: session.tip.map(|tip| tip.to_string()),
                 entry: None,
-                session: Some(session.session_id.clone()),
+                session: Some(session.session_id.to_string()),
                 prompt: None,
                 opens: Some(session.path.clone()),
                 id,
@@ -315,7 +319,7 @@ fn matching<'s>(text: &str, sessions: Vec<&'s Session>) -> Matching<'s> {
                 session::project(session),
                 session.client.clone(),
                 session::short(session),
-                session.session_id.clone(),
+                session.session_id.to_string(),
             ];
             let texts = texts.map(|text| text.to_lowercase());
             let scores = words.iter().map(|word| texts.iter().filter_map(|text| score(word, text)).max());

@@ -20,7 +20,7 @@ pub(crate) fn run(app: &App, args: &Compact) -> Result<Exit, CliError> {
         return print(app, args);
     }
     let found = place::found_newest(app, &args.reference)?;
-    let session = found.session_id.clone();
+    let session = found.session_id.as_ref().map(ToString::to_string);
     let summary = match &args.summary_file {
         Some(file) => {
             let bytes = read_input(file, SUMMARY_BYTES_MAX)?;
@@ -47,10 +47,10 @@ pub(crate) fn run(app: &App, args: &Compact) -> Result<Exit, CliError> {
         again: args.again,
         dry_run: args.dry_run,
         session,
-        ..CompactRequest::of(app.told(found))
+        ..CompactRequest::of(app.told(found).to_string())
     };
     let made = app.service()?.compact(&request)?;
-    let ids = app.short_ids(made.id.as_deref().into_iter().chain([made.parent.as_str()]))?;
+    let ids = app.short_ids(made.id.into_iter().chain([made.parent]))?;
     let exit = app.answer(&made, || Ok(told(&made, ids)))?;
     app.console.notes(&made.notes);
     if !app.console.json {
@@ -62,7 +62,7 @@ pub(crate) fn run(app: &App, args: &Compact) -> Result<Exit, CliError> {
 /// Tells what was replaced by what, and what is no longer said.
 fn told(made: &Compacted, ids: ShortIds) -> String {
     let mut text = String::new();
-    let id = made.id.as_deref().map_or_else(|| "not stored".to_owned(), |id| ids.painted(id));
+    let id = made.id.map_or_else(|| "not stored".to_owned(), |id| ids.painted(id));
     put!(
         text,
         "{} {id}: about {} tokens instead of {} in the window (estimated, without system prompt and tools)\n",
@@ -97,7 +97,7 @@ fn told(made: &Compacted, ids: ShortIds) -> String {
 
 fn say_next(app: &App, made: &Compacted, ids: ShortIds) -> Result<(), CliError> {
     let hint = Style::Hint.paint("hint");
-    match &made.id {
+    match made.id {
         Some(id) => {
             let (resume, id) = (uncompact::resume_command(app, id, &ids.cut(id))?, ids.cut(id));
             app.console.say(&format!(
@@ -118,7 +118,7 @@ fn print(app: &App, args: &Compact) -> Result<Exit, CliError> {
     }
     // Nothing is stored, so what a client wrote since the last commit is not read either.
     let found = app.service()?.find(&app.reference(&args.reference))?;
-    let session = found.session_id.as_ref().map(|id| SessionRequest { reference: id.clone() });
+    let session = found.session_id.as_ref().map(|id| SessionRequest { reference: id.to_string() });
     let service = app.service()?;
     let session = session.map(|request| service.session(&request)).transpose()?;
     if let Some(session) = session
@@ -132,7 +132,7 @@ fn print(app: &App, args: &Compact) -> Result<Exit, CliError> {
         ));
     }
     let request = SummarizeRequest {
-        ctx: app.told(found),
+        ctx: app.told(found).to_string(),
         stop: app.stop(&args.stop)?,
         at: args.at.clone(),
         recent_from: args.recent_from.clone(),

@@ -175,7 +175,7 @@ fn sessions(app: &App) -> Result<Vec<Offer>, CliError> {
 }
 
 fn offer(app: &App, session: &Session) -> Offer {
-    let when = app.moment(session.last_at.as_deref());
+    let when = app.moment(session.last_at);
     let about =
         format!("{}  {}  {when}", fit(&session::title(session), TITLE_COLUMNS), tame(&session.client));
     (session::short(session), about)

@@ -5,7 +5,8 @@
 mod bar;
 
 use stemmata_api::v1::{
-    self, ContextOf, ContextReport, ContextRequest, KeptPromptOf, PromptCandidate, PromptTrace,
+    self, ContextOf, ContextReport, ContextRequest, KeptPromptOf, PromptCandidate, PromptDecision,
+    PromptReason, PromptTrace,
 };
 use stemmata_service::MakeLedger;
 
@@ -43,11 +44,11 @@ fn debug(app: &App, args: &ContextDebug) -> Result<Exit, CliError> {
         kept_takes_no_flags(args)?;
         ContextOf::Kept(KeptPromptOf {
             ledger: ledger(app, &prompt.which, MakeLedger::Never)?,
-            session: prompt.session.as_ref().map(ToString::to_string),
+            session: prompt.session.clone(),
             model: prompt.model.clone(),
         })
     };
-    let before = args.diff.flatten().map(|seq| seq.to_string());
+    let before = args.diff.flatten();
     let request = ContextRequest { of, compares: args.diff.is_some(), before };
     let report =
         app.service()?.context(&request).map_err(|problem| assemble::in_its_file(prompt, problem))?;
@@ -113,8 +114,11 @@ fn heading(report: &ContextReport) -> String {
     let of = budget.max_tokens.map(|max| format!(" of {}", grouped(max))).unwrap_or_default();
     let through = report.trace.through.as_deref().unwrap_or("0");
     let counter = report.counter.as_ref().map(|counter| format!(" ({})", tame(counter))).unwrap_or_default();
-    let session =
-        report.session.as_ref().map(|session| format!(", session {}", tame(session))).unwrap_or_default();
+    let session = report
+        .session
+        .as_ref()
+        .map(|session| format!(", session {}", tame(session.as_str())))
+        .unwrap_or_default();
     format!(
         "{} as {}, {}: {}{of} tokens{counter}, through event {}{session}\n\n",
         Style::Strong.paint(&tame(&turn.agent)),
@@ -174,21 +178,21 @@ fn candidates(trace: &PromptTrace) -> Table {
             cell(bar::style(one.position), letter.map(String::from).unwrap_or_default()),
             cell(Style::Plain, item_name(&one.id)),
             cell(Style::Faint, one.priority.clone()),
-            cell(decision_style(&one.decision), one.decision.clone()),
+            cell(decision_style(one.decision), one.decision.as_str()),
             cell(Style::Plain, grouped(one.tokens)),
             cell(Style::Faint, grouped(one.full_tokens)),
-            cell(Style::Plain, one.reason.clone()),
+            cell(Style::Plain, one.reason.as_str()),
             cell(Style::Faint, made_of(one)),
         ]);
     }
     table
 }
 
-fn decision_style(decision: &str) -> Style {
+fn decision_style(decision: PromptDecision) -> Style {
     match decision {
-        "full" => Style::Good,
-        "compact" | "truncated" => Style::Warning,
-        _ => Style::Faint,
+        PromptDecision::Full => Style::Good,
+        PromptDecision::Compact | PromptDecision::Truncated => Style::Warning,
+        PromptDecision::Skipped | PromptDecision::Dropped => Style::Faint,
     }
 }
 
@@ -281,15 +285,15 @@ fn changes(report: &ContextReport) -> Table {
             || cell(Style::Plain, String::new()),
             |(now, letter)| cell(bar::style(now.position), letter.map(String::from).unwrap_or_default()),
         );
-        let decision = |decision: &Option<String>| decision.clone().unwrap_or_else(|| "–".to_owned());
+        let decision = |decision: Option<PromptDecision>| decision.map_or("–", PromptDecision::as_str);
         let (style, word) =
             if one.is_same_text { (Style::Faint, "same") } else { (Style::Warning, "changed") };
         table.row(vec![
             letter,
             cell(Style::Plain, item_name(&one.id)),
-            cell(Style::Plain, decision(&one.before)),
+            cell(Style::Plain, decision(one.before)),
             cell(Style::Plain, grouped(one.tokens_before)),
-            cell(Style::Plain, decision(&one.after)),
+            cell(Style::Plain, decision(one.after)),
             cell(Style::Plain, grouped(one.tokens_after)),
             cell(style, word),
         ]);
@@ -307,8 +311,10 @@ fn hints(trace: &PromptTrace) -> Vec<String> {
             many(over, "token")
         ));
     }
-    let skipped = trace.candidates.iter().filter(|one| one.decision == "skipped" && one.reason == "budget");
-    let skipped = skipped.count() as u64;
+    let skipped = |one: &&PromptCandidate| {
+        (one.decision, one.reason) == (PromptDecision::Skipped, PromptReason::Budget)
+    };
+    let skipped = trace.candidates.iter().filter(skipped).count() as u64;
     if skipped > 0 {
         hints.push(format!(
             "{} did not fit: raise `maxTokens` or `cap`, or lower its amounts",

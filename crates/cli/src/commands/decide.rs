@@ -86,20 +86,11 @@ fn decision_table(known: &Decisions, width: usize) -> String {
         let reason = one.reason.as_deref().map(|reason| format!(" (because {reason})")).unwrap_or_default();
         table.row(vec![
             cell(Style::Id, one.name.clone()),
-            cell(Style::Faint, kind_name(one.kind).to_owned()),
+            cell(Style::Faint, one.kind.as_str()),
             cell(Style::Plain, tame(&format!("{}{reason}", one.text))),
         ]);
     }
     table.render(width)
-}
-
-const fn kind_name(kind: DecisionKind) -> &'static str {
-    match kind {
-        DecisionKind::Decision => "decision",
-        DecisionKind::Fact => "fact",
-        DecisionKind::Task => "task",
-        DecisionKind::Thread => "thread",
-    }
 }
 
 /// Runs `task`.

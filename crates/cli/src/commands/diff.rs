@@ -14,6 +14,7 @@ use crate::output::size::{many, plural};
 use crate::output::style::{Style, tame};
 use crate::output::table::{fit, fit_end};
 use crate::wiring::App;
+use stemmata_model::CommitId;
 
 /// Prompts of one side that people see without `--details`.
 const PROMPTS_MAX: usize = 5;
@@ -58,10 +59,10 @@ impl Lists {
 
 fn lost(app: &App, args: &browse::Diff) -> Result<Exit, CliError> {
     let found = app.service()?.find(&app.reference(&args.reference))?;
-    let session = found.session_id.clone();
-    let diff = app.service()?.diff(&LastCompactionRequest { ctx: app.told(found), session })?;
+    let session = found.session_id.as_ref().map(ToString::to_string);
+    let diff = app.service()?.diff(&LastCompactionRequest { ctx: app.told(found).to_string(), session })?;
     app.console.notes(&diff.notes);
-    let ids = app.short_ids([diff.compaction.as_str(), &diff.before])?;
+    let ids = app.short_ids([diff.compaction, diff.before])?;
     let exit = app.answer(&diff, || {
         let mut lists = Lists::new(app, summary(&diff, ids));
         if args.details {
@@ -71,7 +72,7 @@ fn lost(app: &App, args: &browse::Diff) -> Result<Exit, CliError> {
     })?;
     if !app.console.json {
         let hint = Style::Hint.paint("hint");
-        let resume = uncompact::resume_command(app, &diff.before, &ids.cut(&diff.before))?;
+        let resume = uncompact::resume_command(app, diff.before, &ids.cut(diff.before))?;
         if !args.details {
             app.console
                 .say(&format!("{hint}: `stemma diff {} --details` lists them", quoted(&args.reference)));
@@ -88,8 +89,8 @@ fn summary(diff: &Diff, ids: ShortIds) -> String {
     let mut text = format!(
         "{} {} replaced what {} knew: {} gone, {} kept\n",
         Style::Compaction.paint("◆"),
-        ids.painted(&diff.compaction),
-        ids.painted(&diff.before),
+        ids.painted(diff.compaction),
+        ids.painted(diff.before),
         plural(diff.lost_entries.len(), "entry"),
         many(diff.kept_entries, "entry"),
     );
@@ -136,13 +137,11 @@ fn details(lists: &mut Lists, diff: &Diff) {
 fn compared(app: &App, args: &browse::Diff, other: &str) -> Result<Exit, CliError> {
     let request = CompareRequest { first: app.ctx(&args.reference)?, second: app.ctx(other)? };
     let found = app.service()?.compare(&request)?;
-    let ids = app.short_ids(
-        [found.first.ctx.as_str(), &found.second.ctx].into_iter().chain(found.ancestor.as_deref()),
-    )?;
+    let ids = app.short_ids([found.first.ctx, found.second.ctx].into_iter().chain(found.ancestor))?;
     let exit = app.answer(&found, || {
         let mut lists = Lists::new(app, parted(&found, ids));
         for (named, side) in [(args.reference.as_str(), &found.first), (other, &found.second)] {
-            side_of(&mut lists, side, &label(named, &side.ctx, ids), args.details);
+            side_of(&mut lists, side, &label(named, side.ctx, ids), args.details);
         }
         Ok(lists.text)
     })?;
@@ -158,8 +157,8 @@ fn compared(app: &App, args: &browse::Diff, other: &str) -> Result<Exit, CliErro
 
 /// Says where two chains parted.
 fn parted(found: &Comparison, ids: ShortIds) -> String {
-    match &found.ancestor {
-        Some(ancestor) if *ancestor == found.first.ctx && *ancestor == found.second.ctx => {
+    match found.ancestor {
+        Some(ancestor) if ancestor == found.first.ctx && ancestor == found.second.ctx => {
             format!("Both are {}\n", ids.painted(ancestor))
         }
         Some(ancestor) => format!("Both continue from {}\n", ids.painted(ancestor)),
@@ -168,10 +167,14 @@ fn parted(found: &Comparison, ids: ShortIds) -> String {
 }
 
 /// Returns what a side is called: what was typed, and which commit that means.
-fn label(named: &str, ctx: &str, ids: ShortIds) -> String {
+fn label(named: &str, ctx: CommitId, ids: ShortIds) -> String {
     let id = ids.painted(ctx);
     // Whoever typed an id need not read it twice.
-    if ctx.starts_with(named) { id } else { format!("{} ({id})", Style::Strong.paint(&tame(named))) }
+    if ctx.to_string().starts_with(named) {
+        id
+    } else {
+        format!("{} ({id})", Style::Strong.paint(&tame(named)))
+    }
 }
 
 fn side_of(lists: &mut Lists, side: &ChainSide, label: &str, is_detailed: bool) {

@@ -11,7 +11,7 @@ use stemmata_api::v1::{
     FollowRequest, ForgetEventsRequest, NewEvent,
 };
 use stemmata_api::{CancelToken, Code, Control, PlanDigest, RawJson};
-use stemmata_model::Json;
+use stemmata_model::{Json, LedgerId};
 use stemmata_service::{LedgerOfRequest, MakeLedger};
 
 use crate::args::ledger::{Append, Events, EventsCommand, EventsForget, Follow, Query, Tail, Wanted, Which};
@@ -41,18 +41,18 @@ pub(crate) fn run(app: &App, args: Events) -> Result<Exit, CliError> {
 }
 
 /// Returns the ledger that is meant.
-pub(crate) fn ledger(app: &App, which: &Which, make: MakeLedger) -> Result<String, CliError> {
+pub(crate) fn ledger(app: &App, which: &Which, make: MakeLedger) -> Result<LedgerId, CliError> {
     ledger_of(app, which, make, false)
 }
 
 /// Returns the ledger that is meant, even where it cannot be read.
-pub(crate) fn damaged_ledger(app: &App, which: &Which) -> Result<String, CliError> {
+pub(crate) fn damaged_ledger(app: &App, which: &Which) -> Result<LedgerId, CliError> {
     ledger_of(app, which, MakeLedger::Never, true)
 }
 
-fn ledger_of(app: &App, which: &Which, make: MakeLedger, even_damaged: bool) -> Result<String, CliError> {
+fn ledger_of(app: &App, which: &Which, make: MakeLedger, even_damaged: bool) -> Result<LedgerId, CliError> {
     if let Some(id) = &which.ledger {
-        return Ok(id.to_string());
+        return Ok(id.clone());
     }
     app.service()?;
     let dir = app.environment.absolute(which.project.as_deref().unwrap_or_else(|| Path::new(".")));
@@ -81,8 +81,8 @@ fn append(app: &App, args: &Append) -> Result<Exit, CliError> {
             sender: Some(args.sender.to_string()),
             receiver: Some(args.receiver.to_string()),
             session_id: Some(args.session.to_string()),
-            thread: app.thread(None),
-            ticket: app.ticket(None),
+            thread: app.thread(None).map(|thread| thread.to_string()),
+            ticket: app.ticket(None).map(|ticket| ticket.to_string()),
         }]
     };
     let count = size::plural(events.len(), "event");
@@ -166,16 +166,13 @@ fn wanted(app: &App, wanted: &Wanted) -> Result<EventsRequest, CliError> {
 }
 
 fn query(app: &App, args: &Query) -> Result<Exit, CliError> {
-    let time = |text: &Option<String>| {
-        let time = text.as_deref().map(|text| time::parse(text, app.now())).transpose();
-        time.map(|time| time.map(|time| time.to_string()))
-    };
+    let time = |text: &Option<String>| text.as_deref().map(|text| time::parse(text, app.now())).transpose();
     // Who gave no number takes what comes at once as JSON, and goes on by `next`.
     let default = (!app.console.json).then_some(ROWS_DEFAULT as u64);
     let limit = args.latest.or(args.limit).map(count);
     let request = EventsRequest {
-        after: args.after.map(|after| after.to_string()),
-        through: args.through.map(|through| through.to_string()),
+        after: args.after,
+        through: args.through,
         since: time(&args.since)?,
         until: time(&args.until)?,
         replayable: args.replayable.then_some(true),
@@ -252,7 +249,7 @@ fn follow(app: &App, args: &Follow) -> Result<Exit, CliError> {
         session: args.wanted.session.as_ref().map(ToString::to_string),
         from: match (&args.cursor, args.after, args.beginning) {
             (Some(name), _, _) => FollowFrom::Cursor(name.clone()),
-            (None, Some(after), _) => FollowFrom::After(after.to_string()),
+            (None, Some(after), _) => FollowFrom::After(after),
             (None, None, true) => FollowFrom::Beginning,
             (None, None, false) => FollowFrom::Now,
         },
@@ -287,7 +284,7 @@ fn forget(app: &App, args: &EventsForget) -> Result<Exit, CliError> {
     let request = ForgetEventsRequest {
         ledger: if args.everywhere { None } else { Some(ledger(app, &args.which, MakeLedger::Never)?) },
         session: args.session.as_ref().map(ToString::to_string),
-        events: args.events.iter().map(ToString::to_string).collect(),
+        events: args.events.clone(),
     };
     let service = app.service()?;
     let done = match service.plan_forget_events(&request) {
@@ -317,7 +314,7 @@ fn forget(app: &App, args: &EventsForget) -> Result<Exit, CliError> {
         }
     };
     let exit = app.answer(&done, || {
-        let ids = app.short_ids(done.held_by.iter().take(HELD_MAX).map(String::as_str))?;
+        let ids = app.short_ids(done.held_by.iter().take(HELD_MAX).copied())?;
         let stores = told_stores_left(app, &done.stores_left, done.dry_run);
         Ok(format!("{}{}{stores}", forgotten(&done), held(&done, ids)))
     })?;
@@ -337,12 +334,12 @@ fn forgotten(done: &EventsForgotten) -> String {
 /// Says which commits still hold what events said, and what deletes them.
 fn held(done: &EventsForgotten, ids: ShortIds) -> String {
     let Some(first) = done.held_by.first() else { return String::new() };
-    let named: Vec<String> = done.held_by.iter().take(HELD_MAX).map(|id| ids.cut(id)).collect();
+    let named: Vec<String> = done.held_by.iter().take(HELD_MAX).map(|id| ids.cut(*id)).collect();
     let more = match done.held_by.len() - named.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let whose = done.session_id.as_ref().map_or_else(|| ids.cut(first), |session| tame(session));
+    let whose = done.session_id.as_ref().map_or_else(|| ids.cut(*first), |session| tame(session));
     format!(
         "What they say stays in {}: {}{more}\n{}: `stemma forget {whose}` deletes {}\n",
         many(done.held_by.len() as u64, "commit"),

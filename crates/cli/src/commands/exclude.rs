@@ -104,7 +104,7 @@ pub(super) fn pauses_now(app: &App) -> Result<Vec<String>, CliError> {
 fn pauses(app: &App, policy: &v1::Exclusions) -> Vec<String> {
     let line = |pause: &v1::Pause| {
         let below = pause.project.as_ref().map(|project| format!(" below {project}")).unwrap_or_default();
-        let until = pause.until.as_deref().map(|until| app.moment(Some(until)));
+        let until = pause.until.map(|until| app.moment(Some(until)));
         format!("capture is paused{below} until {}", until.as_deref().unwrap_or("`stemma unpause`"))
     };
     policy.pauses.iter().map(line).collect()

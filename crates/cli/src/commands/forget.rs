@@ -15,6 +15,7 @@ use crate::output::session;
 use crate::output::size::{self, many};
 use crate::output::style::{Style, tame};
 use crate::wiring::App;
+use stemmata_model::SessionId;
 
 /// Lines of one kind that people see; `--json` has all.
 const LINES_MAX: usize = 10;
@@ -147,7 +148,7 @@ fn is_nothing(done: &v1::Forget) -> bool {
 fn told(app: &App, done: &v1::Forget) -> Result<String, CliError> {
     let dry_run = done.dry_run;
     let mut text = String::new();
-    let ids = app.short_sessions(done.sessions.iter().take(LINES_MAX).map(String::as_str))?;
+    let ids = app.short_sessions(done.sessions.iter().take(LINES_MAX))?;
     for (id, title) in ids.iter().zip(&done.titles) {
         put!(text, "{}  {}\n", Style::Id.paint(id), session::title_of(title));
     }
@@ -223,10 +224,11 @@ fn told_left(app: &App, done: &v1::Forget) -> String {
         put!(text, "… and {} more transcripts\n", done.transcripts_left.len() - LINES_MAX);
     }
     text.push_str(&told_stores_left(app, &done.stores_left, done.dry_run));
-    let ids = done.sessions.iter().chain(&done.removed).chain(&done.cut);
-    if let Some(id) = ids.into_iter().next().filter(|_| !done.dry_run) {
+    let commits = done.removed.iter().chain(&done.cut).map(ToString::to_string);
+    let mut ids = done.sessions.iter().map(ToString::to_string).chain(commits);
+    if let Some(id) = ids.next().filter(|_| !done.dry_run) {
         let hint = Style::Hint.paint("hint");
-        put!(text, "{hint}: `stemma forget --undo {}` lets all of it be imported again\n", tame(id));
+        put!(text, "{hint}: `stemma forget --undo {}` lets all of it be imported again\n", tame(&id));
     }
     text
 }
@@ -246,14 +248,14 @@ fn told_others(app: &App, done: &v1::Forget) -> Result<String, CliError> {
             branches.push(branch);
         }
     }
-    let named = branches.iter().map(|branch| branch.from.as_str());
+    let named = branches.iter().map(|branch| branch.from);
     let ids = app.short_ids(named.take(LINES_MAX))?;
     for branch in branches.iter().take(LINES_MAX) {
         put!(
             text,
             "  branch from {}  {}\n",
-            ids.cut(&branch.from),
-            whose(app, branch.session_id.as_deref(), branch.title.as_deref())?
+            ids.cut(branch.from),
+            whose(app, branch.session_id.as_ref(), branch.title.as_deref())?
         );
     }
     if branches.len() > LINES_MAX {
@@ -264,7 +266,7 @@ fn told_others(app: &App, done: &v1::Forget) -> Result<String, CliError> {
         put!(
             text,
             "  the same entries in {shared}  {}\n",
-            whose(app, copy.session_id.as_deref(), copy.title.as_deref())?
+            whose(app, copy.session_id.as_ref(), copy.title.as_deref())?
         );
     }
     if done.copies.len() > LINES_MAX {
@@ -277,7 +279,7 @@ fn told_others(app: &App, done: &v1::Forget) -> Result<String, CliError> {
     Ok(text)
 }
 
-fn whose(app: &App, session: Option<&str>, title: Option<&str>) -> Result<String, CliError> {
+fn whose(app: &App, session: Option<&SessionId>, title: Option<&str>) -> Result<String, CliError> {
     let Some(id) = session else { return Ok("(no session)".to_owned()) };
     let id = app.short_sessions([id])?.concat();
     Ok(format!("{id}  {}", session::title_of(title.unwrap_or_default())))

@@ -32,11 +32,11 @@ pub(crate) fn run(app: &App, args: &Fork) -> Result<Exit, CliError> {
         app.console.text(&format!("{command}\n"))?;
         return Ok(Exit::Done);
     }
-    let ids = app.short_ids([placed.ctx.as_str()])?;
+    let ids = app.short_ids([placed.ctx])?;
     app.console.text(&format!(
         "{} {} as session {}: {}, {}\n  {}\n",
         Style::Good.paint("Forked"),
-        Style::Id.paint(&ids.cut(&placed.ctx)),
+        Style::Id.paint(&ids.cut(placed.ctx)),
         placed.session_id,
         many(placed.messages, "message"),
         size::bytes(placed.bytes),

@@ -58,7 +58,7 @@ fn deletes(planned: &Collected) -> bool {
 fn told(app: &App, done: &Collected) -> Result<String, CliError> {
     let mut text = String::new();
     let shown = done.retired.iter().take(LINES_MAX);
-    let ids = app.short_sessions(shown.clone().map(|retired| retired.session_id.as_str()))?;
+    let ids = app.short_sessions(shown.clone().map(|retired| &retired.session_id))?;
     for (retired, id) in shown.zip(&ids) {
         let id = Style::Id.paint(id);
         let title = session::title_of(retired.title.as_deref().unwrap_or_default());

@@ -27,7 +27,7 @@ const ID_CHARS_MAX: usize = 24;
 pub(crate) fn run(app: &App, args: &Guard) -> Result<Exit, CliError> {
     let ctx = match &args.reference {
         Some(reference) => place::newest(app, reference)?,
-        None => place::latest(app, args.last, false)?.ctx,
+        None => place::latest(app, args.last, false)?.ctx.to_string(),
     };
     let request = GuardRequest {
         ctx,
@@ -132,10 +132,12 @@ fn overhead(report: &GuardReport) -> String {
 fn plan(report: &GuardReport, width: usize) -> String {
     let mut text = String::new();
     if let Some(overflow) = &report.overflow {
-        let named = |id: &str| report.items.iter().find(|item| item.entry == id).map(name);
-        let largest = overflow.largest.as_deref().map_or_else(
+        let largest = overflow.largest.as_ref().map_or_else(
             || "the system prompt and the tools".to_owned(),
-            |id| named(id).unwrap_or_else(|| tame(id)),
+            |id| {
+                let item = report.items.iter().find(|item| item.entry == *id);
+                item.map_or_else(|| tame(id.as_str()), name)
+            },
         );
         put!(
             text,
@@ -183,7 +185,7 @@ fn plan(report: &GuardReport, width: usize) -> String {
 }
 
 fn name(item: &GuardItem) -> String {
-    item.ordinal.map_or_else(|| fit(&tame(&item.entry), ID_CHARS_MAX), |number| format!("@{number}"))
+    item.ordinal.map_or_else(|| fit(&tame(item.entry.as_str()), ID_CHARS_MAX), |number| format!("@{number}"))
 }
 
 fn zone_style(zone: &str) -> Style {

@@ -17,7 +17,7 @@ use crate::wiring::App;
 pub(crate) fn run(app: &App, args: &History) -> Result<Exit, CliError> {
     let page = page(app, &args.reference, args.skip, args.limit, false)?;
     let exit = app.answer(&page, || {
-        let ids = app.short_ids(page.commits.iter().map(|commit| commit.id.as_str()))?;
+        let ids = app.short_ids(page.commits.iter().map(|commit| commit.id))?;
         Ok(page.commits.iter().map(|commit| lines(app, ids, commit)).collect())
     })?;
     say_rest(app, page.next_skip.is_some());
@@ -46,7 +46,7 @@ pub(crate) fn page(
 fn lines(app: &App, ids: ShortIds, commit: &Commit) -> String {
     let (mark, style) = mark(commit);
     let facts = [
-        time::exact(time::of_text(&commit.created_at)),
+        time::exact(commit.created_at),
         many(commit.message_count, "message"),
         format!("~{} tokens", size::count(commit.token_count)),
         size::bytes(commit.native_bytes),
@@ -55,7 +55,7 @@ fn lines(app: &App, ids: ShortIds, commit: &Commit) -> String {
     format!(
         "{} {}  {}\n  {summary}\n",
         style.paint(mark),
-        ids.painted(&commit.id),
+        ids.painted(commit.id),
         Style::Faint.paint(&facts.join("  "))
     )
 }

@@ -1,6 +1,7 @@
 //! `stemma` alone: what is here, and what to do next.
 
 use stemmata_api::v1::{Inventory, Session, SessionDetails, SessionPage, SessionsRequest};
+use stemmata_model::Timestamp;
 use stemmata_service::StatusRequest;
 
 use crate::commands::{exclude, here, list};
@@ -160,9 +161,9 @@ pub(crate) fn after_import(app: &App) -> Result<String, CliError> {
     if found.sessions == 0 {
         return Ok(String::new());
     }
-    let day = |at: &Option<String>| at.as_deref().map(|at| time::day(time::of_text(at))).unwrap_or_default();
+    let day = |at: Option<Timestamp>| at.map(time::day).unwrap_or_default();
     let mut text =
-        format!("You now have {}, {} to {}\n", counted(&found), day(&found.first_at), day(&found.last_at));
+        format!("You now have {}, {} to {}\n", counted(&found), day(found.first_at), day(found.last_at));
     let clients = found.clients.iter().map(|of| format!("{} {}", of.client, of.sessions));
     put!(text, "  {}\n", clients.collect::<Vec<_>>().join(", "));
     let deleting =

@@ -244,8 +244,8 @@ fn redacted(app: &App, result: &Imported) -> Result<Vec<String>, CliError> {
     }
     let sessions = result.sessions.iter().filter(|session| !session.redacted.is_empty());
     let Some(first) = sessions.clone().next() else { return Ok(Vec::new()) };
-    let id = app.short_sessions([first.session_id.as_str()])?.concat();
-    let first = first.title.as_deref().unwrap_or(&first.session_id);
+    let id = app.short_sessions([&first.session_id])?.concat();
+    let first = first.title.as_deref().unwrap_or(first.session_id.as_str());
     let first = app.console.fit(&session::title_of(first), TITLE_COLUMNS);
     let others = sessions.count().saturating_sub(1);
     let place = if others == 0 {
@@ -298,14 +298,14 @@ fn notes(app: &App, result: &Imported) -> Vec<String> {
         .iter()
         .flat_map(|imported| imported.notes.iter().map(|note| (imported.path.as_str(), note)))
         // Each session that is still written ends so; nothing is lost, and there is nothing to do.
-        .filter(|(_, note)| note.code != NoteCode::TornTail.as_str())
+        .filter(|(_, note)| note.code != NoteCode::TornTail)
         .collect();
     if app.console.quiet {
         return Vec::new();
     }
     // Each file of a forgotten project has such a note. The first one is shown, with their number.
     let (forgotten, rest): (Vec<_>, Vec<_>) =
-        all.iter().partition(|(_, note)| note.code == NoteCode::Forgotten.as_str());
+        all.iter().partition(|(_, note)| note.code == NoteCode::Forgotten);
     let [(path, first), _, ..] = forgotten.as_slice() else { return listed(app, &all) };
     let many = size::plural(forgotten.len(), "note");
     let path = app.environment.shown(Path::new(path));

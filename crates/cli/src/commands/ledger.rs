@@ -89,9 +89,8 @@ fn export(app: &App, args: &LedgerExport) -> Result<Exit, CliError> {
 
 fn import(app: &App, args: &LedgerImport) -> Result<Exit, CliError> {
     let file = app.environment.absolute(&args.file);
-    let into = args.into.as_ref().map(ToString::to_string);
     app.service()?;
-    let (known, notes) = app.host()?.import_ledger(&file, into.as_deref())?;
+    let (known, notes) = app.host()?.import_ledger(&file, args.into.as_ref())?;
     let told = format!("Read {} into {}\n", many(counted(&known.last), "event"), known.id);
     app.answer(&page(vec![known]), || {
         app.console.notes(&notes);
@@ -105,7 +104,7 @@ fn list(app: &App) -> Result<Exit, CliError> {
     loop {
         let found = app.service()?.ledgers(&request)?;
         all.ledgers.extend(found.ledgers);
-        request.page.after = found.next;
+        request.page.after = found.next.map(|next| next.to_string());
         if request.page.after.is_none() {
             break;
         }
@@ -127,10 +126,7 @@ fn table(app: &App, ledgers: &[Ledger]) -> String {
         ("PROJECT", Column::Flexible),
     ]);
     for known in ledgers {
-        let last = known
-            .last_at
-            .as_deref()
-            .map_or_else(|| "–".to_owned(), |at| time::ago(time::of_text(at), app.now()));
+        let last = known.last_at.map_or_else(|| "–".to_owned(), |at| time::ago(at, app.now()));
         let root =
             known.root.as_deref().map_or_else(String::new, |root| app.environment.shown(root.as_ref()));
         table.row(vec![

@@ -39,8 +39,8 @@ pub(crate) fn run(app: &App, args: &List, details: Option<SessionDetails>) -> Re
     let request = SessionsRequest {
         project: args.project.as_deref().map(|text| project(app, text)).or(here),
         client: args.client.clone(),
-        since: since.map(|at| at.to_string()),
-        until: until.map(|at| at.to_string()),
+        since,
+        until,
         branch: args.branch.clone(),
         title: Some([&args.words[..], args.title.as_slice()].concat().join(" "))
             .filter(|text| !text.is_empty()),
@@ -96,9 +96,9 @@ pub(crate) fn say_cut(app: &App) {
 /// Says that there is nothing to list, and what to do about it.
 pub(crate) fn nothing(app: &App, request: &SessionsRequest) {
     let hint = Style::Hint.paint("hint");
-    let is_filtered = [&request.client, &request.since, &request.until, &request.branch, &request.title]
-        .iter()
-        .any(|filter| filter.is_some());
+    let is_of_time = request.since.or(request.until).is_some();
+    let is_filtered = is_of_time
+        || [&request.client, &request.branch, &request.title].iter().any(|filter| filter.is_some());
     match &request.project {
         _ if is_filtered => {
             app.console.say("No sessions match.");
@@ -156,7 +156,7 @@ fn row(app: &App, session: &Session) -> Vec<Cell> {
     vec![
         cell(Style::Id, session::short(session)),
         cell(Style::Faint, tame(&session.client)),
-        cell(Style::Faint, app.moment(session.last_at.as_deref())),
+        cell(Style::Faint, app.moment(session.last_at)),
         cell(Style::Branch, app.console.fit(&session::project(session), NAME_COLUMNS)),
         cell(Style::Faint, app.console.fit(&tame(branch), branch_columns)),
         cell(Style::Plain, count(session.prompts.map(|prompts| prompts.to_string()))),

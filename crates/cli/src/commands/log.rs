@@ -10,6 +10,7 @@ use crate::output::style::{Style, tame};
 use crate::output::table::{Column, Table, cell, pieces};
 use crate::output::{size, time};
 use crate::wiring::App;
+use stemmata_model::Timestamp;
 
 /// Columns of a tag.
 const NAME_COLUMNS: usize = 20;
@@ -27,7 +28,7 @@ pub(crate) fn run(app: &App, args: &Log) -> Result<Exit, CliError> {
 
 /// Returns commits one line each: the number of its prompt where prompts are numbered, mark, id, when, size, summary, tags.
 pub(crate) fn commit_table(app: &App, shown: &[Commit]) -> Result<String, CliError> {
-    let ids = app.short_ids(shown.iter().map(|commit| commit.id.as_str()))?;
+    let ids = app.short_ids(shown.iter().map(|commit| commit.id))?;
     let is_numbered = shown.iter().any(|commit| commit.prompt.is_some());
     let columns = [
         ("", Column::Left),
@@ -42,8 +43,8 @@ pub(crate) fn commit_table(app: &App, shown: &[Commit]) -> Result<String, CliErr
         let (mark, style) = mark(commit);
         let number = commit.prompt.map(|number| number.to_string()).unwrap_or_default();
         let cells = [
-            pieces(&[(style, mark.to_owned()), (Style::Id, ids.cut(&commit.id))]),
-            cell(Style::Faint, written(app, &commit.created_at)),
+            pieces(&[(style, mark.to_owned()), (Style::Id, ids.cut(commit.id))]),
+            cell(Style::Faint, written(app, commit.created_at)),
             cell(Style::Faint, size::bytes(commit.native_bytes)),
             cell(Style::Plain, tame(&commit.summary.text)),
             pieces(&names(commit, if app.console.is_cut() { NAME_COLUMNS } else { usize::MAX })),
@@ -54,8 +55,8 @@ pub(crate) fn commit_table(app: &App, shown: &[Commit]) -> Result<String, CliErr
 }
 
 /// Returns when a commit was made, as far as its records say so.
-fn written(app: &App, created_at: &str) -> String {
+fn written(app: &App, created_at: Timestamp) -> String {
     let moment = app.moment(Some(created_at));
-    let is_to_come = time::is_to_come(time::of_text(created_at), app.now());
+    let is_to_come = time::is_to_come(created_at, app.now());
     if is_to_come { format!("{moment} (in the future)") } else { moment }
 }

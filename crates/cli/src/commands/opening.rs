@@ -95,7 +95,7 @@ impl<L> Opening<'_, L> {
 
 fn row(session: &str, turn: &OverviewTurn, now: Timestamp) -> Row {
     let number = turn.number.unwrap_or_default();
-    let when = turn.outline.began_at.as_deref().map(|at| time::ago(time::of_text(at), now));
+    let when = turn.outline.began_at.map(|at| time::ago(at, now));
     let mut line: Vec<Piece> = vec![(Style::Plain, turn.title.clone().unwrap_or_default())];
     for piece in outline::outcome(&turn.outline, true) {
         line.extend([(Style::Plain, "  ".to_owned()), piece]);
@@ -108,8 +108,8 @@ fn row(session: &str, turn: &OverviewTurn, now: Timestamp) -> Row {
         ],
         line,
         target: Target {
-            reference: Some(turn.ctx.clone()),
-            entry: turn.entry.clone(),
+            reference: Some(turn.ctx.to_string()),
+            entry: turn.entry.as_ref().map(ToString::to_string),
             session: None,
             prompt: Some(named.clone()),
             opens: None,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use stemmata_api::Control;
 use stemmata_api::v1::{Found, Losses, Placed, Session};
-use stemmata_model::FormatId;
+use stemmata_model::{CommitId, FormatId};
 use stemmata_service::PlaceRequest;
 
 use crate::args::give::Placement;
@@ -22,7 +22,7 @@ const LOSS_REASONS_MAX: usize = 8;
 /// What is placed: a commit, and the session that was named or chosen.
 pub(crate) struct Target {
     /// The commit.
-    pub(crate) ctx: String,
+    pub(crate) ctx: CommitId,
     /// The entry that it ends with, or before it where a person said it.
     pub(crate) at: Option<String>,
     /// The session.
@@ -38,7 +38,7 @@ impl Target {
                 Self { ctx: prompt.of, at: Some(prompt.entry), session: None }
             }
             _ => {
-                let session = found.session_id.clone();
+                let session = found.session_id.as_ref().map(ToString::to_string);
                 Self { ctx: app.told(found), at: at.map(str::to_owned), session }
             }
         }
@@ -183,7 +183,7 @@ pub(crate) fn cwd(app: &App, named: Option<&Path>) -> PathBuf {
 
 /// Finds the commit that the user means. A session means its newest one, brought up to date first.
 pub(crate) fn newest(app: &App, reference: &str) -> Result<String, CliError> {
-    Ok(app.told(found_newest(app, reference)?))
+    Ok(app.told(found_newest(app, reference)?).to_string())
 }
 
 /// Finds what the user means as [`newest`] does, with the prompt that was named where one was.

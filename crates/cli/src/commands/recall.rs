@@ -4,6 +4,7 @@ use std::path::Path;
 
 use stemmata_api::v1::{QUERY_BYTES_MAX, RecallRequest, RecallScope, Recalled};
 use stemmata_api::{Code, Problem};
+use stemmata_model::LedgerId;
 use stemmata_service::MakeLedger;
 
 use crate::args::prompts::Recall;
@@ -24,7 +25,7 @@ pub(crate) fn run(app: &App, args: &Recall) -> Result<Exit, CliError> {
         model: args.model.clone(),
         thread: app.thread(args.thread.as_ref()),
         ticket: app.ticket(args.ticket.as_ref()),
-        session: args.session.as_ref().map(ToString::to_string),
+        session: args.session.clone(),
         foreign: args.foreign,
         settle_ms: args.settle_ms,
     };
@@ -90,7 +91,7 @@ fn text(args: &Recall) -> Result<String, CliError> {
 }
 
 /// Returns the ledger whose memory is read. A directory that has none has nothing to remember: what is stored is searched.
-fn ledger_here(app: &App, args: &Recall) -> Result<Option<String>, CliError> {
+fn ledger_here(app: &App, args: &Recall) -> Result<Option<LedgerId>, CliError> {
     if args.everywhere {
         return Ok(None);
     }

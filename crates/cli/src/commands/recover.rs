@@ -49,7 +49,7 @@ fn list(app: &App) -> Result<Exit, CliError> {
         let columns = [Column::Left, Column::Left, Column::Right, Column::Left, Column::Flexible];
         let mut table = Table::new(&columns.map(|column| ("", column)));
         for session in &page.sessions {
-            let last = session.last_at.as_deref().map(|at| time::ago(time::of_text(at), app.now()));
+            let last = session.last_at.map(|at| time::ago(at, app.now()));
             table.row(vec![
                 cell(Style::Id, session::short(session)),
                 cell(Style::Faint, last.unwrap_or_default()),
@@ -76,7 +76,7 @@ fn told(app: &App, recovered: &Recovered) -> String {
     let mut text = String::new();
     let shown = |path: &str| app.environment.shown(Path::new(path));
     let (sidecars, files): (Vec<_>, Vec<_>) =
-        recovered.files.iter().partition(|file| file.format == SIDECAR_FORMAT);
+        recovered.files.iter().partition(|file| file.format.as_str() == SIDECAR_FORMAT);
     for RecoveredFile { path, what, bytes, messages, damage, kept, .. } in files {
         let path = shown(path);
         if what == "intact" {

@@ -11,7 +11,7 @@ use crate::wiring::App;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Resolve) -> Result<Exit, CliError> {
-    let at = time::parse(&args.at, app.now())?.to_string();
+    let at = time::parse(&args.at, app.now())?;
     let found = app.service()?.resolve(&ResolveRequest { scope: scope(app, args)?, at })?;
     let exit = app.answer(&found, || log::commit_table(app, &found.commits))?;
     if found.commits.len() > 1 && !app.console.json {

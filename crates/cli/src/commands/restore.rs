@@ -42,7 +42,7 @@ fn meant_a_backup(error: CliError) -> CliError {
 fn told(app: &App, restored: &RestoredLedger) -> String {
     let mut text = format!(
         "{}  {}\n",
-        name(app, &restored.ledger, restored.root.as_deref()),
+        name(app, restored.ledger.as_str(), restored.root.as_deref()),
         Style::Faint.paint(&format!("{}, in {}", many(counted(&restored.last), "event"), place(restored)))
     );
     if restored.quarantined > 0 || !restored.lost.is_empty() {

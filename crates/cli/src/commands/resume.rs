@@ -60,11 +60,15 @@ fn target(app: &App, args: &Resume) -> Result<Target, CliError> {
     if !app.console.json {
         say_which(app, &latest.session);
     }
-    Ok(Target { ctx: latest.ctx, at: at.map(str::to_owned), session: Some(latest.session.session_id) })
+    Ok(Target {
+        ctx: latest.ctx,
+        at: at.map(str::to_owned),
+        session: Some(latest.session.session_id.to_string()),
+    })
 }
 
 fn say_which(app: &App, latest: &Session) {
-    let when = latest.last_at.as_deref().map(|point| time::ago(time::of_text(point), app.now()));
+    let when = latest.last_at.map(|point| time::ago(point, app.now()));
     app.console.say(&format!(
         "Resuming «{}» ({}, {}, {})",
         fit(&session::title_of(latest.title.as_deref().unwrap_or_default()), 60),

@@ -15,7 +15,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use stemmata_api::{Code, Problem};
-use stemmata_model::{ThreadId, TicketId};
 use stemmata_service::{Host, Record, RecordRequest};
 
 use crate::args::live::Run;
@@ -157,8 +156,8 @@ impl<'a> Running<'a> {
             dir: app.environment.current_dir.clone(),
             command: args.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
             timed: args.timed,
-            ticket: app.ticket(args.ticket.as_ref()).and_then(|name| TicketId::new(name).ok()),
-            thread: app.thread(args.thread.as_ref()).and_then(|name| ThreadId::new(name).ok()),
+            ticket: app.ticket(args.ticket.as_ref()),
+            thread: app.thread(args.thread.as_ref()),
         };
         let record = match app.host() {
             Ok(host) => begin(host, request),

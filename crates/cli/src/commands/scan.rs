@@ -67,13 +67,13 @@ fn told(app: &App, scanned: &Scanned) -> Result<String, CliError> {
 fn findings(app: &App, found: &[ScanFinding]) -> Result<String, CliError> {
     let mut text = String::new();
     let shown = found.get(..LINES_MAX).unwrap_or(found);
-    let ids = app.short_ids(shown.iter().filter_map(|found| found.commit.as_deref()))?;
+    let ids = app.short_ids(shown.iter().filter_map(|found| found.commit))?;
     for one in shown {
-        let ledger = one.ledger.as_deref().map(tame).unwrap_or_default();
+        let ledger = one.ledger.as_ref().map(tame).unwrap_or_default();
         let holder = match (&one.commit, &one.event, &one.state) {
-            (Some(commit), _, _) => Style::Id.paint(&ids.cut(commit)),
+            (Some(commit), _, _) => Style::Id.paint(&ids.cut(*commit)),
             (None, Some(event), _) => {
-                let session = one.session_id.as_deref().map(tame).unwrap_or_default();
+                let session = one.session_id.as_ref().map(tame).unwrap_or_default();
                 format!("{ledger}#{event}  session {session}")
             }
             (None, None, state) => {

@@ -108,7 +108,7 @@ fn told(app: &App, done: &Scrubbed) -> Result<String, CliError> {
         );
     }
     text.push_str(&told_of_ledgers(done));
-    let ids = app.short_sessions(done.sessions.iter().take(LINES_MAX).map(String::as_str))?;
+    let ids = app.short_sessions(done.sessions.iter().take(LINES_MAX))?;
     for (id, title) in ids.iter().zip(&done.titles) {
         put!(text, "  {}  {}\n", Style::Id.paint(id), session::title_of(title));
     }

@@ -9,7 +9,7 @@ pub(crate) use screen::matched_line;
 use stemmata_api::v1::{
     HITS_DEFAULT, HITS_MAX, NOTHING_IMPORTED, SearchFilter, SearchForm, SearchHits, SearchRequest,
 };
-use stemmata_api::{Code, Problem};
+use stemmata_api::{Code, Problem, read_field};
 
 use crate::args::browse::{AROUND_DEFAULT, Show};
 use crate::args::give::{Fork, Placement, Resume};
@@ -86,8 +86,8 @@ fn request(app: &App, args: &Search) -> Result<SearchRequest, CliError> {
             branch: args.branch.clone(),
             file: args.file.clone(),
             kind: args.kind.clone(),
-            since: since.map(|at| at.to_string()),
-            until: until.map(|at| at.to_string()),
+            since,
+            until,
             session: args.session.clone(),
             no_tool_output: args.no_tool_output,
         },
@@ -100,7 +100,7 @@ fn request(app: &App, args: &Search) -> Result<SearchRequest, CliError> {
 /// Goes on from the best hit.
 fn go_on(app: &App, args: &Search, found: SearchHits) -> Result<Exit, CliError> {
     // An event of a ledger belongs to no session that a client could go on with.
-    let best = found.hits.iter().find_map(|hit| Some((hit.ctx.clone()?, hit.clone())));
+    let best = found.hits.iter().find_map(|hit| Some((hit.ctx?, hit.clone())));
     let Some((ctx, hit)) = best else {
         let what = if args.words.is_empty() {
             "no session has an entry that passes the filters".to_owned()
@@ -114,7 +114,7 @@ fn go_on(app: &App, args: &Search, found: SearchHits) -> Result<Exit, CliError> 
         let hits = SearchHits { hits: vec![hit], ..found };
         app.console.say(screen::shown(app, &hits)?.trim_end());
     }
-    act(app, args, if args.fork { Act::Fork } else { Act::Resume }, (ctx, Some(entry)))
+    act(app, args, if args.fork { Act::Fork } else { Act::Resume }, (ctx.to_string(), Some(entry)))
 }
 
 /// Shows a session or commit that was chosen, around an entry where one is given.
@@ -171,7 +171,7 @@ fn act(
     let print = args.print;
     // What is on another branch is in no session that goes on behind the turn.
     let is_beside = match &entry {
-        Some(entry) if act == Act::Resume => screen::is_beside(app, &reference, entry)?,
+        Some(entry) if act == Act::Resume => screen::is_beside(app, read_field("ctx", &reference)?, entry)?,
         _ => false,
     };
     let at = entry.clone().filter(|_| act == Act::Fork || is_beside);
@@ -180,7 +180,8 @@ fn act(
         Act::Show => show(app, reference, entry),
         Act::Resume => {
             if entry.is_some() && !app.console.json {
-                let ctx = app.short_ids([reference.as_str()])?.cut(&reference);
+                let ctx = read_field("ctx", &reference)?;
+                let ctx = app.short_ids([ctx])?.cut(ctx);
                 app.console.say(&if is_beside {
                     "This is on a branch that was left: the new session ends with the hit.".to_owned()
                 } else {
@@ -214,7 +215,7 @@ fn act(
 /// Says that nothing was found, and what to try.
 fn nothing(app: &App, request: &SearchRequest, found: &SearchHits) {
     let is_in_part = |code: &str| code.starts_with("index_") || SEARCHED_IN_PART.contains(&code);
-    if found.notes.iter().any(|note| is_in_part(&note.code)) {
+    if found.notes.iter().any(|note| is_in_part(note.code.as_str())) {
         // The notes say what was not searched, and what to do about it.
         app.console.say("Nothing found in what was searched.");
         return;

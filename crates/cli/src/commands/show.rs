@@ -16,11 +16,12 @@ use crate::commands::launch::quoted;
 use crate::errors::{CliError, Exit};
 use crate::output::style::Style;
 use crate::wiring::App;
+use stemmata_model::CommitId;
 
 /// What a reference of `show` means.
 enum Meant {
     /// A session, with its newest commit.
-    Session(String, Box<SessionOverview>),
+    Session(CommitId, Box<SessionOverview>),
     /// A commit.
     Commit(String),
     /// The turn of a numbered prompt, in the chain that ends at a commit.
@@ -39,7 +40,7 @@ pub(crate) fn run(app: &App, args: &Show) -> Result<Exit, CliError> {
     }
     match meant(app, &args.reference)? {
         Meant::Session(tip, overview) => {
-            let commit = commit(app, &tip)?;
+            let commit = commit(app, tip)?;
             let shown = Commit { overview: Some(overview), ..commit };
             let exit = app.answer(&shown, || session::render(app, args, &shown))?;
             hint_at_turns(app, args, &shown);
@@ -80,7 +81,7 @@ fn shown(app: &App, args: &Show, turn: ShownTurn, number: Option<u64>) -> Result
 }
 
 fn with_turn(app: &App, turn: ShownTurn) -> Result<Commit, CliError> {
-    let commit = commit(app, &turn.ctx)?;
+    let commit = commit(app, turn.ctx)?;
     Ok(Commit { turn: Some(Box::new(turn)), ..commit })
 }
 
@@ -94,7 +95,7 @@ fn said(app: &App, reference: &str, problem: Box<Problem>) -> CliError {
 /// Shows what the store knows of a commit, and with `--entries` its entries.
 fn table(app: &App, args: &Show) -> Result<Exit, CliError> {
     let ctx = match numbered(app, &args.reference)? {
-        Some((ctx, number)) => turn_of(app, args, (ctx, number))?.ctx,
+        Some((ctx, number)) => turn_of(app, args, (ctx, number))?.ctx.to_string(),
         // Of a range the error says that it is no commit.
         None => app.ctx(&args.reference)?,
     };
@@ -110,8 +111,8 @@ fn table(app: &App, args: &Show) -> Result<Exit, CliError> {
     })
 }
 
-fn commit(app: &App, ctx: &str) -> Result<Commit, CliError> {
-    Ok(app.service()?.show(&ShowRequest { ctx: ctx.to_owned(), entries: false })?)
+fn commit(app: &App, ctx: CommitId) -> Result<Commit, CliError> {
+    Ok(app.service()?.show(&ShowRequest { ctx: ctx.to_string(), entries: false })?)
 }
 
 /// Finds what a reference means: the turns of a chain's prompts (`REF:N`, `REF:N..M`), a session, else a commit.
@@ -123,7 +124,7 @@ fn meant(app: &App, reference: &str) -> Result<Meant, CliError> {
         return Ok(Meant::Turn(ctx, number));
     }
     if let Some(overview) = overview(app, reference)?
-        && let Some(tip) = overview.session.tip.clone()
+        && let Some(tip) = overview.session.tip
     {
         return Ok(Meant::Session(tip, Box::new(overview)));
     }
@@ -135,7 +136,7 @@ fn numbered(app: &App, reference: &str) -> Result<Option<(String, u64)>, CliErro
     let Some((of, number)) = reference.rsplit_once(':') else { return Ok(None) };
     let Ok(number) = number.parse() else { return Ok(None) };
     let found = app.service()?.find(&app.reference(of)).ok();
-    Ok(found.map(|found| (app.told(found), number)))
+    Ok(found.map(|found| (app.told(found).to_string(), number)))
 }
 
 fn overview(app: &App, reference: &str) -> Result<Option<SessionOverview>, CliError> {

@@ -24,7 +24,7 @@ fn told(app: &App, found: &Sidecars) -> Result<String, CliError> {
     if found.sidecars.is_empty() {
         return Ok(String::new());
     }
-    let ids = app.short_ids(found.sidecars.iter().map(|sidecar| sidecar.ctx.as_str()))?;
+    let ids = app.short_ids(found.sidecars.iter().map(|sidecar| sidecar.ctx))?;
     let mut table = Table::new(&[
         ("COMMIT", Column::Left),
         ("BYTES", Column::Right),
@@ -34,7 +34,7 @@ fn told(app: &App, found: &Sidecars) -> Result<String, CliError> {
     for sidecar in &found.sidecars {
         let mark = if sidecar.altered { "secrets replaced" } else { "" };
         table.row(vec![
-            cell(Style::Id, ids.cut(&sidecar.ctx)),
+            cell(Style::Id, ids.cut(sidecar.ctx)),
             cell(Style::Strong, size::bytes(sidecar.bytes)),
             cell(Style::Plain, format!("{}/{}", sidecar.folder, sidecar.name)),
             cell(Style::Warning, mark),

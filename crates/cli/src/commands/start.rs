@@ -47,9 +47,9 @@ pub(crate) fn run(app: &App, args: &Start) -> Result<Exit, CliError> {
         return Ok(Exit::Done);
     }
     let mut variables = vec![(TEMPLATE_VARIABLE, started.template.clone())];
-    variables.extend(app.ticket(args.ticket.as_ref()).map(|ticket| (TICKET_VARIABLE, ticket)));
-    variables.extend(app.thread(args.thread.as_ref()).map(|thread| (THREAD_VARIABLE, thread)));
-    variables.extend(placed.map(|placed| (SESSION_VARIABLE, placed.session_id.clone())));
+    variables.extend(app.ticket(args.ticket.as_ref()).map(|ticket| (TICKET_VARIABLE, ticket.to_string())));
+    variables.extend(app.thread(args.thread.as_ref()).map(|thread| (THREAD_VARIABLE, thread.to_string())));
+    variables.extend(placed.map(|placed| (SESSION_VARIABLE, placed.session_id.to_string())));
     let launch = Launch {
         words: started.command.clone(),
         cwd: PathBuf::from(&started.cwd),

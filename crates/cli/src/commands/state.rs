@@ -37,7 +37,7 @@ fn told(app: &App, state: &v1::State) -> String {
         0 => events,
         transcripts => format!("{events} and {}", many(transcripts, "captured session")),
     };
-    let name = name(app, &state.ledger, state.root.as_deref());
+    let name = name(app, state.ledger.as_str(), state.root.as_deref());
     let mut text = format!("{name}  {}\n", Style::Faint.paint(&sources));
     if let Some(said) = &state.snapshot_text {
         put!(text, "\n{}\n", tamed(said));

@@ -42,8 +42,8 @@ pub(crate) fn run(app: &App, args: &Arguments) -> Result<Exit, CliError> {
         },
         project: args.project.as_deref().map(|text| project(app, text)).or(here),
         client: args.client.clone(),
-        since: since.map(|at| at.to_string()),
-        until: until.map(|at| at.to_string()),
+        since,
+        until,
         utc_offset_minutes: offset_minutes(app),
         prices: prices
             .into_iter()

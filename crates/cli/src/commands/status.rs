@@ -109,8 +109,8 @@ fn told(app: &App, status: &v1::Status, pauses: &[String]) -> String {
         row("hooks", hooks::described(app, client));
     }
     if let Some(trouble) = &status.hook_trouble {
-        let at = status.hook_trouble_at.as_deref();
-        let ago = at.map(|at| format!("{}: ", time::ago(time::of_text(at), app.now()))).unwrap_or_default();
+        let at = status.hook_trouble_at;
+        let ago = at.map(|at| format!("{}: ", time::ago(at, app.now()))).unwrap_or_default();
         row("hook trouble", format!("{ago}{trouble}"));
     }
     let mut text = table.render(app.console.width);

@@ -34,11 +34,7 @@ fn check(app: &App, args: &StrategyCheck) -> Result<Exit, CliError> {
         let request = StrategyRequest { name: name.clone(), format: StrategyFormat::Toml };
         app.service()?.strategy(&request)?.text
     };
-    let request = CheckStrategyRequest {
-        text,
-        role: args.role.clone(),
-        ledger: args.ledger.as_ref().map(ToString::to_string),
-    };
+    let request = CheckStrategyRequest { text, role: args.role.clone(), ledger: args.ledger.clone() };
     let report = app.service()?.check_strategy(&request)?;
     let report = StrategyReport { file: Some(name.clone()), ..report };
     app.answer(&report, || Ok(told(&name, &report)))?;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use stemmata_api::read_field;
 use stemmata_api::v1::{LatestSessionRequest, Session, TreeRequest};
 
 use crate::args::browse::Tree;
@@ -23,9 +24,9 @@ pub(crate) fn run(app: &App, args: &Tree) -> Result<Exit, CliError> {
     let (turns, copies) = (!args.collapse, args.copies);
     let tree = app.service()?.tree(&TreeRequest { ctx: ctx.clone(), folded, turns, copies })?;
     let exit = app.answer(&tree, || {
-        let ids = app.short_ids(tree.nodes.iter().map(|node| node.id.as_str()))?;
+        let ids = app.short_ids(tree.nodes.iter().map(|node| node.id))?;
         let head = tree.session.as_ref().map_or_else(|| Ok(String::new()), |session| header(app, session))?;
-        let (here, now, width) = (ctx.as_str(), app.now(), app.console.width);
+        let (here, now, width) = (read_field("ctx", &ctx)?, app.now(), app.console.width);
         if args.collapse {
             return Ok(head + &Drawing { here, ids, now, width }.render(&tree));
         }
@@ -45,13 +46,13 @@ fn latest(app: &App) -> Result<String, CliError> {
     let here = app.environment.current_dir.to_string_lossy().into_owned();
     let session =
         app.service()?.latest_session(&LatestSessionRequest { project: Some(here), or_any: true })?;
-    session.tip.map_or_else(|| app.ctx(&session.session_id), Ok)
+    session.tip.map_or_else(|| app.ctx(session.session_id.as_str()), |tip| Ok(tip.to_string()))
 }
 
 /// Says which session the root was captured in.
 fn header(app: &App, session: &Session) -> Result<String, CliError> {
     let cwd = session.cwd.as_deref().map(|cwd| app.environment.shown(Path::new(cwd)));
-    let id = app.short_sessions([session.session_id.as_str()])?.concat();
+    let id = app.short_sessions([&session.session_id])?.concat();
     let line = format!("{}  {id}  {}", session::title(session), cwd.unwrap_or_default());
     Ok(format!("{}\n", Style::Strong.paint(&fit(&tame(&line), app.console.width))))
 }

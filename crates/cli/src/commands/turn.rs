@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
+use stemmata_api::read_request;
 use stemmata_api::v1::{
     BeginTurnRequest, MarkTurnEntriesRequest, RecoverTurnRequest, TURN_BYTES_MAX, TurnMadeRequest, TurnOf,
     TurnPrompt, TurnWindowRequest,
@@ -133,7 +134,10 @@ fn input<T: DeserializeOwned>(app: &App) -> Result<T, CliError> {
     // Some editors and shells begin a text with a byte order mark.
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     // A tool may print what is not of Unicode, and a harness may cut it within a character: it is stored all the same.
-    serde_json::from_str(&json_text(bytes)).map_err(|error| {
-        CliError::Usage(format!("standard input cannot be read as the request of a turn: {error}"))
+    read_request(json_text(bytes).as_bytes()).map_err(|problem| {
+        if problem.about.contains_key("field") {
+            return CliError::from(problem);
+        }
+        CliError::Usage(format!("standard input cannot be read as the request of a turn: {}", problem.detail))
     })
 }

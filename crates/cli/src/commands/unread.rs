@@ -21,7 +21,7 @@ pub(crate) fn warn(app: &App, done: &str, unread: &[UnreadLedger]) {
     for one in unread.iter().take(NAMED_MAX) {
         let (ledger, reason) = (tame(&one.ledger), tame(&one.reason));
         app.console.warn(&format!("ledger {ledger} was not {done} to its end: {reason}"));
-        app.console.say(&format!("{}: {}", Style::Hint.paint("hint"), next_step(app, &one.ledger)));
+        app.console.say(&format!("{}: {}", Style::Hint.paint("hint"), next_step(app, one.ledger.as_str())));
     }
     if unread.len() > NAMED_MAX {
         app.console.warn(&format!("… and {} more ledgers", unread.len() - NAMED_MAX));

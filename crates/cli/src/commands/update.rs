@@ -67,10 +67,13 @@ fn remove_named(app: &App, name: &str) -> Result<Exit, CliError> {
             let problem = Problem::new(Code::ReferenceNotFound, format!("no tag is called `{name}`"));
             Err(Box::new(Problem { hint: Some("`stemma tag` lists the tags".to_owned()), ..problem }).into())
         }
-        [one] => apply(app, &UpdateRequest { remove_tags: vec![name.to_owned()], ..nothing(app, &one.ctx)? }),
+        [one] => apply(
+            app,
+            &UpdateRequest { remove_tags: vec![name.to_owned()], ..nothing(app, &one.ctx.to_string())? },
+        ),
         several => {
-            let ids = app.short_ids(several.iter().map(|tag| tag.ctx.as_str()))?;
-            let named: Vec<String> = several.iter().map(|tag| ids.cut(&tag.ctx)).collect();
+            let ids = app.short_ids(several.iter().map(|tag| tag.ctx))?;
+            let named: Vec<String> = several.iter().map(|tag| ids.cut(tag.ctx)).collect();
             Err(CliError::Usage(format!(
                 "{} have the tag: `stemma tag remove REF {name}` takes it from one",
                 named.join(" and ")
@@ -83,10 +86,10 @@ fn remove_named(app: &App, name: &str) -> Result<Exit, CliError> {
 fn list(app: &App, prefix: &str) -> Result<Exit, CliError> {
     let found = app.service()?.tags(&TagsRequest { prefix: prefix.to_owned() })?;
     let exit = app.answer(&found, || {
-        let ids = app.short_ids(found.tags.iter().map(|tag| tag.ctx.as_str()))?;
+        let ids = app.short_ids(found.tags.iter().map(|tag| tag.ctx))?;
         let mut table = Table::new(&[("", Column::Flexible), ("", Column::Left)]);
         for tag in &found.tags {
-            table.row(vec![cell(Style::Branch, tame(&tag.name)), cell(Style::Id, ids.cut(&tag.ctx))]);
+            table.row(vec![cell(Style::Branch, tame(&tag.name)), cell(Style::Id, ids.cut(tag.ctx))]);
         }
         Ok(table.render(app.console.width))
     })?;
@@ -119,10 +122,10 @@ fn nothing(app: &App, reference: &str) -> Result<UpdateRequest, CliError> {
 fn apply(app: &App, wish: &UpdateRequest) -> Result<Exit, CliError> {
     let changed = app.service()?.update(wish)?;
     let exit = app.answer(&changed, || {
-        let ids = app.short_ids([changed.id.as_str()])?;
+        let ids = app.short_ids([changed.id])?;
         let tags: String = changed.tags.iter().map(|tag| format!(" #{}", tame(tag))).collect();
         let pinned = if changed.pinned { " pinned" } else { "" };
-        let (id, tags) = (ids.painted(&changed.id), Style::Branch.paint(&tags));
+        let (id, tags) = (ids.painted(changed.id), Style::Branch.paint(&tags));
         Ok(format!("{id}  {}{tags}{pinned}\n", tame(&changed.summary)))
     })?;
     for shared in changed.tags_shared.iter().flatten() {

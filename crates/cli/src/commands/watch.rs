@@ -138,7 +138,7 @@ impl Watcher<'_> {
         }
         self.app.console.notes(&captured.notes);
         let new = usize::try_from(captured.new_commits).unwrap_or(usize::MAX);
-        let ids = self.app.short_sessions([captured.session_id.as_str()])?;
+        let ids = self.app.short_sessions([&captured.session_id])?;
         self.app.console.text(&format!(
             "{}  {}  «{}»  {}\n",
             Style::Good.paint(&plural(new, "new commit")),

@@ -2,8 +2,8 @@
 //!
 //! What a commit is about is the engine's to say.
 
-use stemmata_api::v1::Commit;
-use stemmata_model::IdKind;
+use stemmata_api::v1::{Commit, CommitType};
+use stemmata_model::{Closure, CommitId};
 
 use crate::output::style::{Style, tame};
 use crate::output::table::fit;
@@ -21,24 +21,24 @@ impl ShortIds {
     }
 
     /// Returns a whole id of a response in short.
-    pub(crate) fn cut(self, id: &str) -> String {
-        id.chars().take(IdKind::Commit.tag().len().saturating_add(self.chars)).collect()
+    pub(crate) fn cut(self, id: CommitId) -> String {
+        id.short(self.chars)
     }
 
     /// Returns a whole id of a response in short, styled.
-    pub(crate) fn painted(self, id: &str) -> String {
+    pub(crate) fn painted(self, id: CommitId) -> String {
         Style::Id.paint(&self.cut(id))
     }
 }
 
 /// Returns the mark of a commit: what it is at a glance.
 pub(crate) fn mark(commit: &Commit) -> (&'static str, Style) {
-    match (commit.commit_type.as_str(), commit.closure.as_str()) {
-        (_, "forgotten") => ("✕", Style::Open),
-        ("compaction", _) => ("◆", Style::Compaction),
-        ("snapshot", _) => ("■", Style::Compaction),
-        (_, "provisional") => ("○", Style::Open),
-        (_, _) => ("●", Style::Plain),
+    match (commit.commit_type, commit.closure) {
+        (_, Closure::Forgotten) => ("✕", Style::Open),
+        (CommitType::Compaction, _) => ("◆", Style::Compaction),
+        (CommitType::Snapshot, _) => ("■", Style::Compaction),
+        (CommitType::Delta, Closure::Provisional) => ("○", Style::Open),
+        (CommitType::Delta, Closure::Closed | Closure::Covered) => ("●", Style::Plain),
     }
 }
 

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use stemmata_api::v1::{Commit, Tree, TreeRun, TreeSubagent};
-use stemmata_model::Timestamp;
+use stemmata_model::{CommitId, Timestamp};
 
 use crate::output::commit::{ShortIds, mark, names};
 use crate::output::put;
@@ -26,9 +26,9 @@ const LINKS_MAX: usize = 8;
 
 /// How a tree is drawn.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Drawing<'a> {
+pub(crate) struct Drawing {
     /// The commit that is marked.
-    pub(crate) here: &'a str,
+    pub(crate) here: CommitId,
     /// How ids are cut.
     pub(crate) ids: ShortIds,
     /// The present.
@@ -46,10 +46,10 @@ struct Start<'t> {
     first: String,
 }
 
-impl Drawing<'_> {
+impl Drawing {
     /// Returns the text.
     pub(crate) fn render(&self, tree: &Tree) -> String {
-        let nodes: HashMap<&str, &Commit> = tree.nodes.iter().map(|node| (node.id.as_str(), node)).collect();
+        let nodes: HashMap<CommitId, &Commit> = tree.nodes.iter().map(|node| (node.id, node)).collect();
         let sizes = sizes(tree);
         let mut text = String::new();
         let mut open = Vec::new();
@@ -60,10 +60,9 @@ impl Drawing<'_> {
         }));
         while let Some(Start { node, before, first }) = open.pop() {
             self.commit(&mut text, (&first, &before), node);
-            let below: Vec<&Commit> =
-                children(node).iter().filter_map(|id| nodes.get(id.as_str()).copied()).collect();
+            let below: Vec<&Commit> = children(node).iter().filter_map(|id| nodes.get(id).copied()).collect();
             // What goes on in the same column has most below it; of several that are as large it was stored last.
-            let main = below.iter().max_by_key(|child| sizes.get(child.id.as_str())).map(|child| &child.id);
+            let main = below.iter().max_by_key(|child| sizes.get(&child.id)).map(|child| &child.id);
             let (main, branches): (Vec<&Commit>, Vec<&Commit>) =
                 below.into_iter().partition(|child| Some(&child.id) == main);
             open.extend(main.into_iter().map(|node| Start {
@@ -94,11 +93,11 @@ impl Drawing<'_> {
 
     fn line(&self, text: &mut String, before: &str, node: &Commit) {
         let (mark, style) = mark(node);
-        let (id, when) = (self.ids.cut(&node.id), time::ago(time::of_text(&node.created_at), self.now));
+        let (id, when) = (self.ids.cut(node.id), time::ago(node.created_at, self.now));
         let mut tail = names(node, usize::MAX);
         for link in node.links.iter().flatten().take(LINKS_MAX) {
             if link.kind == "derived_from" && link.from == node.id {
-                tail.push((Style::Faint, format!("⑂ copy of {}", self.ids.cut(&link.to))));
+                tail.push((Style::Faint, format!("⑂ copy of {}", self.ids.cut(link.to))));
             }
         }
         if node.id == self.here {
@@ -115,7 +114,7 @@ impl Drawing<'_> {
     fn subagents(&self, text: &mut String, before: &str, all: &[TreeSubagent]) {
         let left = format!("{}{} {}", faint(before), faint("┊"), Style::Subagent.paint("⚙"));
         for subagent in all.iter().take(SUBAGENTS_MAX) {
-            let id = self.ids.cut(&subagent.tip);
+            let id = self.ids.cut(subagent.tip);
             let used = before.chars().count() + 4 + id.len() + 2;
             let title = match &subagent.session {
                 Some(session) => {
@@ -141,18 +140,18 @@ fn faint(text: &str) -> String {
     Style::Faint.paint(text)
 }
 
-fn children(node: &Commit) -> &[String] {
+fn children(node: &Commit) -> &[CommitId] {
     node.children.as_deref().unwrap_or_default()
 }
 
 /// Counts the commits below each node, its own run and itself included.
-fn sizes(tree: &Tree) -> HashMap<&str, u64> {
-    let mut sizes: HashMap<&str, u64> = HashMap::new();
+fn sizes(tree: &Tree) -> HashMap<CommitId, u64> {
+    let mut sizes: HashMap<CommitId, u64> = HashMap::new();
     // Parents stand before children, so that backwards every child is known before its parent.
     for node in tree.nodes.iter().rev() {
-        let below: u64 = children(node).iter().filter_map(|id| sizes.get(id.as_str())).sum();
+        let below: u64 = children(node).iter().filter_map(|id| sizes.get(id)).sum();
         let run = node.run.as_ref().map_or(0, |run| run.commits);
-        sizes.insert(&node.id, below + run + 1);
+        sizes.insert(node.id, below + run + 1);
     }
     sizes
 }

@@ -18,12 +18,12 @@ const DEPTH_MAX: usize = 4;
 
 /// Returns an event as one line of at most `width` columns.
 pub(crate) fn line(event: &Event, width: usize) -> String {
-    let to = if event.receiver == NewEvent::BROADCAST {
+    let to = if event.receiver.as_str() == NewEvent::BROADCAST {
         String::new()
     } else {
         format!(" → {}", tame(&event.receiver))
     };
-    let (time, topic) = (time::exact(time::of_text(&event.timestamp)), tame(&event.topic));
+    let (time, topic) = (time::exact(event.timestamp), tame(&event.topic));
     let number = format!("{:>6}", event.event_seq);
     let head = format!("  {time}  {topic}  ");
     let from = format!("{}{to}", tame(&event.sender));
@@ -54,7 +54,7 @@ fn said(event: &Event, chars_max: usize) -> String {
             }
         }
         "line" => entry(&data().unwrap_or_default(), chars_max),
-        _ if event.topic == topics::EVENT_LOST => "(lost)".to_owned(),
+        _ if event.topic.as_str() == topics::EVENT_LOST => "(lost)".to_owned(),
         gone => {
             let why = if gone == "forgotten" { "forgotten" } else { "expired by the ledger's limit" };
             format!("({}, {why})", size::bytes(event.bytes.unwrap_or(0)))

@@ -53,8 +53,9 @@ pub(crate) fn finish(text: &str, color: bool) -> String {
 }
 
 /// Returns foreign text as part of one line: what a terminal would obey and what would break the line becomes a space.
-pub(crate) fn tame(text: &str) -> String {
-    text.chars()
+pub(crate) fn tame(text: impl AsRef<str>) -> String {
+    text.as_ref()
+        .chars()
         .map(|character| if character.is_control() || is_unsafe(character) { ' ' } else { character })
         .collect()
 }

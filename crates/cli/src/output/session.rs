@@ -48,7 +48,7 @@ pub(crate) fn prompt(turn: &OverviewTurn, is_whole: bool) -> Option<String> {
 
 /// Returns the shortest reference that means a session, as the service gives it.
 pub(crate) fn short(session: &Session) -> String {
-    tame(session.short_id.as_deref().unwrap_or(&session.session_id))
+    tame(session.short_id.as_deref().unwrap_or(session.session_id.as_str()))
 }
 
 /// Returns the client that a session is of.

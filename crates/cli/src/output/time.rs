@@ -78,11 +78,6 @@ pub(crate) fn exact(point: Timestamp) -> String {
         .map_or_else(|_| point.to_string(), |point| point.strftime("%Y-%m-%d %H:%M:%SZ").to_string())
 }
 
-/// Returns a point in time of a response; the beginning of time where it is none.
-pub(crate) fn of_text(text: &str) -> Timestamp {
-    Timestamp::parse(text).unwrap_or(Timestamp::EPOCH)
-}
-
 /// Returns how long something took.
 pub(crate) fn took(from: Timestamp, to: Timestamp) -> String {
     let millis = to.as_micros().saturating_sub(from.as_micros()).max(0) / 1000;

@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
-use stemmata_api::v1::{Commit, OverviewTurn, Tree, TreeSubagent};
-use stemmata_model::Timestamp;
+use stemmata_api::v1::{Commit, CommitType, OverviewTurn, Tree, TreeSubagent};
+use stemmata_model::{Closure, CommitId, Timestamp};
 
 use crate::output::commit::{ShortIds, mark, names};
 use crate::output::outline::{self, moment, painted};
@@ -15,7 +15,6 @@ use crate::output::session;
 use crate::output::size::{grouped, many};
 use crate::output::style::{Style, tame};
 use crate::output::table::{self, Cell, Column, Table, cell, fit, pieces};
-use crate::output::time;
 
 /// Turns that are drawn before stretches of them are left out.
 const TURNS_MAX: usize = 30;
@@ -30,9 +29,9 @@ const LEFT_OUT: &[&str] = &["CALLS", "TOOK", "WHEN", "OUTCOME"];
 
 /// How a tree is drawn.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct TurnDrawing<'a> {
+pub(crate) struct TurnDrawing {
     /// The commit that is marked.
-    pub(crate) here: &'a str,
+    pub(crate) here: CommitId,
     /// How ids are cut.
     pub(crate) ids: ShortIds,
     /// The present.
@@ -62,7 +61,7 @@ struct Start<'t> {
     stretch: usize,
 }
 
-impl TurnDrawing<'_> {
+impl TurnDrawing {
     /// Returns the text.
     pub(crate) fn render(&self, tree: &Tree) -> String {
         let lines = self.lines(tree);
@@ -94,11 +93,11 @@ impl TurnDrawing<'_> {
     }
 
     fn lines(&self, tree: &Tree) -> Vec<Line> {
-        let nodes: HashMap<&str, &Commit> = tree.nodes.iter().map(|node| (node.id.as_str(), node)).collect();
+        let nodes: HashMap<CommitId, &Commit> = tree.nodes.iter().map(|node| (node.id, node)).collect();
         let below = below(tree, &nodes);
-        let below_of = |node: &Commit| below.get(node.id.as_str()).into_iter().flatten().copied();
+        let below_of = |node: &Commit| below.get(&node.id).into_iter().flatten().copied();
         let is_hidden = |node: &Commit| {
-            node.closure == "covered" && below_of(node).next().is_none() && node.id != self.here
+            node.closure == Closure::Covered && below_of(node).next().is_none() && node.id != self.here
         };
         let lengths = lengths(tree, &below);
         let mut lines = Vec::new();
@@ -118,7 +117,7 @@ impl TurnDrawing<'_> {
             }
             let below: Vec<&Commit> = below_of(node).filter(|child| !is_hidden(child)).collect();
             // A branch within the transcript may be as long as the way to its end.
-            let worth = |child: &&&Commit| (!child.is_beside, lengths.get(child.id.as_str()));
+            let worth = |child: &&&Commit| (!child.is_beside, lengths.get(&child.id));
             let trunk = below.iter().max_by_key(worth).map(|child| &child.id);
             let (trunk, branches): (Vec<&Commit>, Vec<&Commit>) =
                 below.into_iter().partition(|child| Some(&child.id) == trunk);
@@ -147,8 +146,10 @@ impl TurnDrawing<'_> {
     fn says_something(&self, node: &Commit) -> bool {
         let Some(turns) = &node.turns else { return true };
         let does = |turn: &OverviewTurn| turn.number.is_some() || !turn.outline.tools.is_empty();
-        let is_plain =
-            node.commit_type == "delta" && !node.is_beside && node.tags.is_empty() && node.id != self.here;
+        let is_plain = node.commit_type == CommitType::Delta
+            && !node.is_beside
+            && node.tags.is_empty()
+            && node.id != self.here;
         let ends = matches!(turns.as_slice(), [only] if only.outline.outcome == "answered");
         !is_plain || ends || turns.iter().any(does)
     }
@@ -190,8 +191,8 @@ impl TurnDrawing<'_> {
         let (mark, style) = mark(node);
         let number = turn.and_then(|turn| turn.number);
         let did = turn.map(|turn| &turn.outline);
-        let began = did.and_then(|did| did.began_at.as_deref()).unwrap_or(&node.created_at);
-        let mut head = vec![(style, mark.to_owned()), (Style::Id, self.ids.cut(&node.id))];
+        let began = did.and_then(|did| did.began_at).unwrap_or(node.created_at);
+        let mut head = vec![(style, mark.to_owned()), (Style::Id, self.ids.cut(node.id))];
         head.extend(number.map(|number| (Style::Strong, format!("{number}."))));
         let plain: Vec<&str> = head.iter().map(|(_, text)| text.as_str()).collect();
         let head = table::painted(
@@ -203,7 +204,7 @@ impl TurnDrawing<'_> {
         if is_last {
             let links = node.links.iter().flatten();
             let copies = links.filter(|link| link.kind == "derived_from" && link.from == node.id);
-            names.extend(copies.map(|link| (Style::Faint, format!("⑂ copy of {}", self.ids.cut(&link.to)))));
+            names.extend(copies.map(|link| (Style::Faint, format!("⑂ copy of {}", self.ids.cut(link.to)))));
             names.extend((node.id == self.here).then(|| (Style::Strong, "◀".to_owned())));
         }
         let about = turn.and_then(|turn| session::prompt(turn, self.width == usize::MAX));
@@ -211,7 +212,7 @@ impl TurnDrawing<'_> {
         let calls = did.map_or(0, |did| did.tools.values().sum::<u64>());
         vec![
             head,
-            cell(Style::Faint, moment(time::of_text(began), self.now)),
+            cell(Style::Faint, moment(began, self.now)),
             cell(Style::Faint, did.and_then(outline::took).unwrap_or_default()),
             cell(Style::Faint, if calls > 0 { grouped(calls) } else { String::new() }),
             pieces(&outcome.unwrap_or_default()),
@@ -228,7 +229,7 @@ impl TurnDrawing<'_> {
             Style::Subagent.paint("⚙")
         );
         for subagent in all.iter().take(SUBAGENTS_MAX) {
-            let id = self.ids.cut(&subagent.tip);
+            let id = self.ids.cut(subagent.tip);
             let title = match &subagent.session {
                 Some(session) => {
                     format!("{} ({})", session::title(session), many(session.messages, "message"))
@@ -279,40 +280,37 @@ fn without_tools<'s>(summary: &'s str, turn: Option<&OverviewTurn>) -> &'s str {
 }
 
 /// Says whether the next commit begins with the record that a person stopped the last turn of this one.
-fn is_stopped_later(node: &Commit, nodes: &HashMap<&str, &Commit>) -> bool {
-    let lead = |id: &String| nodes.get(id.as_str())?.turns.as_deref()?.first();
+fn is_stopped_later(node: &Commit, nodes: &HashMap<CommitId, &Commit>) -> bool {
+    let lead = |id: &CommitId| nodes.get(id)?.turns.as_deref()?.first();
     let stops = |turn: &OverviewTurn| turn.number.is_none() && turn.outline.outcome == "interrupted";
     children(node).iter().filter_map(lead).any(stops)
 }
 
-fn children(node: &Commit) -> &[String] {
+fn children(node: &Commit) -> &[CommitId] {
     node.children.as_deref().unwrap_or_default()
 }
 
 /// Returns what is drawn below each commit: what continues it, where a transcript has branches by its records, else by its commits.
-fn below<'t>(tree: &'t Tree, nodes: &HashMap<&str, &'t Commit>) -> HashMap<&'t str, Vec<&'t Commit>> {
-    let mut below: HashMap<&str, Vec<&Commit>> = HashMap::new();
+fn below<'t>(tree: &'t Tree, nodes: &HashMap<CommitId, &'t Commit>) -> HashMap<CommitId, Vec<&'t Commit>> {
+    let mut below: HashMap<CommitId, Vec<&Commit>> = HashMap::new();
     for node in tree.nodes.iter().skip(1) {
         let mut above = [&node.continues, &node.parent].into_iter().flatten();
-        if let Some(above) = above.find_map(|id| nodes.get(id.as_str())) {
-            below.entry(&above.id).or_default().push(node);
+        if let Some(above) = above.find_map(|id| nodes.get(id)) {
+            below.entry(above.id).or_default().push(node);
         }
     }
     below
 }
 
 /// Returns how far it goes on from each commit, and until when: the trunk goes on longest, of several the newest.
-fn lengths<'t>(
-    tree: &'t Tree,
-    below: &HashMap<&'t str, Vec<&'t Commit>>,
-) -> HashMap<&'t str, (u64, &'t str)> {
-    let mut lengths: HashMap<&str, (u64, &str)> = HashMap::new();
+fn lengths(tree: &Tree, below: &HashMap<CommitId, Vec<&Commit>>) -> HashMap<CommitId, (u64, Timestamp)> {
+    let mut lengths: HashMap<CommitId, (u64, Timestamp)> = HashMap::new();
     // Parents stand before children, so that backwards every child is known before its parent.
     for node in tree.nodes.iter().rev() {
-        let below = below.get(node.id.as_str()).into_iter().flatten();
-        let below = below.filter_map(|child| lengths.get(child.id.as_str())).max();
-        let own = below.map_or((1, node.created_at.as_str()), |(long, at)| (long + 1, *at));
-        lengths.insert(&node.id, own);
+        let below = below.get(&node.id).into_iter().flatten();
+        let below = below.filter_map(|child| lengths.get(&child.id)).max();
+        let own = below.map_or((1, node.created_at), |(long, at)| (long + 1, *at));
+        lengths.insert(node.id, own);
     }
     lengths
 }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use stemmata_api::v1;
+use stemmata_api::{read_field, v1};
+use stemmata_model::CommitId;
 
 use super::App;
 use crate::errors::CliError;
@@ -12,7 +13,7 @@ use crate::output::style::{Style, tame};
 impl App {
     /// Finds the commit that the user means, and says where scrubbing replaced the one that was named.
     pub(crate) fn ctx(&self, reference: &str) -> Result<String, CliError> {
-        Ok(self.told(self.service()?.find(&self.reference(reference))?))
+        Ok(self.told(self.service()?.find(&self.reference(reference))?).to_string())
     }
 
     /// Returns what asks for a reference: one that is a path is the user's, relative to where the command was called.
@@ -32,11 +33,11 @@ impl App {
         let request = v1::FindRequest { takes_range: true, ..self.reference(reference) };
         let found = self.service()?.find(&request)?;
         let Some(range) = found.range.clone() else { return Ok(None) };
-        Ok(Some((self.told(found), range)))
+        Ok(Some((self.told(found).to_string(), range)))
     }
 
     /// Says where scrubbing replaced the commit that was named, and returns the one that is meant.
-    pub(crate) fn told(&self, found: v1::Found) -> String {
+    pub(crate) fn told(&self, found: v1::Found) -> CommitId {
         self.say_redirected(&found);
         self.say_cut(found.cut.as_ref());
         found.ctx
@@ -63,8 +64,7 @@ impl App {
         };
         let (note, path) = (Style::Note.paint("note"), self.environment.shown(Path::new(path)));
         let whole = whole
-            .as_deref()
-            .map(|whole| self.short_ids([whole]).map_or_else(|_| whole.to_owned(), |ids| ids.cut(whole)));
+            .map(|whole| self.short_ids([whole]).map_or_else(|_| whole.to_string(), |ids| ids.cut(whole)));
         self.console.say(&match whole {
             None => format!(
                 "{note}: {path} was cut or damaged and has {messages} of {of} messages; this is all that was read before, and \
@@ -104,19 +104,18 @@ impl App {
     }
 
     /// Returns how these ids are cut for people.
-    pub(crate) fn short_ids<'a>(&self, ids: impl IntoIterator<Item = &'a str>) -> Result<ShortIds, CliError> {
-        let ids = ids.into_iter().map(str::to_owned).collect();
-        let request = v1::ShortIdsRequest { ids, sessions: Vec::new() };
+    pub(crate) fn short_ids(&self, ids: impl IntoIterator<Item = CommitId>) -> Result<ShortIds, CliError> {
+        let request = v1::ShortIdsRequest { ids: ids.into_iter().collect(), sessions: Vec::new() };
         Ok(ShortIds::at(self.service()?.short_ids(&request)?.chars))
     }
 
     /// Returns the references to sessions that lists show, in the order of their ids.
-    pub(crate) fn short_sessions<'a>(
+    pub(crate) fn short_sessions(
         &self,
-        ids: impl IntoIterator<Item = &'a str>,
+        ids: impl IntoIterator<Item = impl AsRef<str>>,
     ) -> Result<Vec<String>, CliError> {
-        let sessions = ids.into_iter().map(str::to_owned).collect();
-        let request = v1::ShortIdsRequest { ids: Vec::new(), sessions };
+        let sessions = ids.into_iter().map(|id| read_field("sessions", id.as_ref()));
+        let request = v1::ShortIdsRequest { ids: Vec::new(), sessions: sessions.collect::<Result<_, _>>()? };
         Ok(self.service()?.short_ids(&request)?.sessions.iter().map(|id| tame(id)).collect())
     }
 }

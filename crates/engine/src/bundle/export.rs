@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::io::Write;
 
+use stemmata_api::v1::BundleExported;
 use stemmata_model::{Closure, Commit, CommitId, Note, NoteCode, Sighting, to_u64};
 use stemmata_store::{
     AuditRecord, Described, Link, SIDECAR_FORMAT, Session, SessionFilter, SessionKey, SessionOrigin,
@@ -36,31 +37,6 @@ const ROWS_BYTES_FULL: usize = 1024 * 1024;
 
 /// Ids of one record.
 const IDS_FULL: usize = 65_536;
-
-/// What was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BundleExported {
-    /// The commits that were asked for.
-    pub tips: Vec<CommitId>,
-    /// Commits that travel.
-    pub commits: u64,
-    /// Commits of the same chains that the receiver has.
-    pub known_commits: u64,
-    /// Commits that the receiver must have.
-    pub prerequisites: Vec<CommitId>,
-    /// Sessions that are told of.
-    pub sessions: u64,
-    /// Files beside their transcripts.
-    pub sidecars: u64,
-    /// Of the commits, the states of these files.
-    pub sidecar_commits: u64,
-    /// Bytes of content before compression.
-    pub content_bytes: u64,
-    /// Bytes of the bundle.
-    pub bytes: u64,
-    /// What the user should know.
-    pub notes: Vec<Note>,
-}
 
 /// Rows of one type, written in records of a bounded size.
 struct Rows {
@@ -339,6 +315,7 @@ impl Exporter<'_, '_> {
             notes.push(Note::new(NoteCode::Degraded, message));
         }
         Ok(BundleExported {
+            path: None,
             commits: self.written,
             known_commits: to_u64(plan.known.len()),
             prerequisites: plan.prerequisites.into_iter().collect(),

@@ -3,6 +3,7 @@
 //! What becomes of it is the reducers'.
 
 use serde_json::{Value, json};
+use stemmata_api::v1::DecisionKind;
 use stemmata_model::{Json, LedgerId, NewEvent, NewPayload, Party, SessionId, topics};
 use stemmata_prompt::reduce::memory::v1::{Task, Thread};
 
@@ -24,30 +25,6 @@ pub struct Decision {
     pub reason: Option<String>,
     /// The decision that it replaces: the number of its event, or words that no other one has.
     pub supersedes: Option<String>,
-}
-
-/// What kind of thing is to be remembered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DecisionKind {
-    /// Something that was chosen.
-    Decision,
-    /// Something that holds.
-    Fact,
-    /// Something that is to be done.
-    Task,
-    /// Something that is open: a question, or work that was put off.
-    Thread,
-}
-
-impl DecisionKind {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Decision => "decision",
-            Self::Fact => "fact",
-            Self::Task => "task",
-            Self::Thread => "thread",
-        }
-    }
 }
 
 impl Engine {

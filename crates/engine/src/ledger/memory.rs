@@ -7,6 +7,7 @@ mod blocks;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use stemmata_api::v1::ReplayedTranscripts;
 use stemmata_model::{
     Closure, Commit, CommitId, CommitType, Entry, EventSeq, LedgerId, Note, NoteCode, Timestamp,
 };
@@ -54,17 +55,6 @@ pub(crate) struct Remembering {
 impl Remembering {
     /// All that is known now.
     pub(crate) const NOW: Self = Self { at: None, wants_foreign: true };
-}
-
-/// What came of folding captured sessions anew.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TranscriptsReplayed {
-    /// Sessions that were folded.
-    pub sessions: u64,
-    /// Those of which the saved state says something else.
-    pub different: Vec<String>,
-    /// What the user should know.
-    pub notes: Vec<Note>,
 }
 
 /// Where the transcripts of a memory are, by session.
@@ -144,14 +134,14 @@ impl Engine {
     ///
     /// # Errors
     /// Store errors. A session that cannot be read is named in a note.
-    pub fn replay_transcripts(&self, ledger: &LedgerId, mends: bool) -> Result<TranscriptsReplayed> {
+    pub fn replay_transcripts(&self, ledger: &LedgerId, mends: bool) -> Result<ReplayedTranscripts> {
         if mends {
             // They may be made of a state that is wrong. This ends the epoch, so it comes first.
             self.log.drop_states(ledger, BLOCK_PREFIX)?;
         }
         let epoch = self.log.ledger(ledger)?.map_or(0, |known| known.epoch);
         let saved = self.saved_sessions(ledger)?;
-        let mut replayed = TranscriptsReplayed::default();
+        let mut replayed = ReplayedTranscripts::default();
         let project = self.project_of_ledger(ledger)?;
         for session in self.sessions_told(&project, None, &mut replayed.notes)? {
             let folds = || -> Result<(OneSession, OneSession)> {

@@ -14,6 +14,7 @@ mod outputs;
 mod results;
 pub(crate) mod step;
 
+use stemmata_api::v1::Checkpointed;
 use stemmata_model::{
     Entry, EventSeq, FormatId, Granularity, Json, LedgerId, Links, NewEvent, NewPayload, Note, NoteCode,
     Party, Role, SessionId, Template, ThreadId, TicketId, topics,
@@ -28,7 +29,6 @@ use self::commit::{Boundary, Stored};
 use self::guard::{Acted, EntryHint, Guarding, TurnGuard, WindowReport, hints_event};
 use crate::engine::Engine;
 use crate::error::{FormatUse, Result};
-use crate::verbs::checkpoint::Checkpointed;
 
 /// The format of a turn's lines.
 const FORMAT: &str = "stemmata-v1";

@@ -1,8 +1,8 @@
 //! The images of an entry, by what their first bytes say of their size.
 //! Not the tokens that they count, which depend on who reads them.
 
+use stemmata_api::v1::PromptImage;
 use stemmata_model::{Entry, ImageSource, Part};
-use stemmata_prompt::assemble::v1::TraceImage;
 use stemmata_runtimes::base64_head;
 use stemmata_tokens::{IMAGE_HEAD_BYTES, image_size};
 
@@ -10,7 +10,7 @@ use stemmata_tokens::{IMAGE_HEAD_BYTES, image_size};
 const IMAGES_MAX: usize = 64;
 
 /// Returns the images of an entry, also those in results of tools.
-pub(super) fn images_of(entry: &Entry) -> Vec<TraceImage> {
+pub(super) fn images_of(entry: &Entry) -> Vec<PromptImage> {
     let parts = entry.parts.iter().flat_map(|part| match part {
         Part::ToolResult { parts, .. } => parts.as_slice(),
         _ => std::slice::from_ref(part),
@@ -22,7 +22,7 @@ pub(super) fn images_of(entry: &Entry) -> Vec<TraceImage> {
     images.take(IMAGES_MAX).collect()
 }
 
-fn image(source: &ImageSource) -> TraceImage {
+fn image(source: &ImageSource) -> PromptImage {
     let size = match source {
         ImageSource::Base64(digits) => {
             base64_head(digits, IMAGE_HEAD_BYTES).and_then(|head| image_size(&head))
@@ -30,7 +30,7 @@ fn image(source: &ImageSource) -> TraceImage {
         // Whoever is asked for a prompt fetches nothing.
         ImageSource::Artifact(_) | ImageSource::Url(_) => None,
     };
-    TraceImage { width: size.map(|size| size.width), height: size.map(|size| size.height) }
+    PromptImage { width: size.map(|size| size.width), height: size.map(|size| size.height) }
 }
 
 #[cfg(test)]
@@ -53,8 +53,8 @@ mod tests {
             Part::ToolResult { call_id: "c".to_owned(), is_error: false, parts: vec![part("!"), part("")] },
         ];
         let entry = Entry::said(EntryId::new("e").expect("a name"), Role::User, parts);
-        let known = TraceImage { width: Some(1), height: Some(1) };
-        let unknown = TraceImage { width: None, height: None };
+        let known = PromptImage { width: Some(1), height: Some(1) };
+        let unknown = PromptImage { width: None, height: None };
         assert_eq!(images_of(&entry), [known, unknown, unknown]);
     }
 }

@@ -3,9 +3,9 @@
 //! They hold words of events, so their names begin with what forgetting drops. Whatever a caller wrote into a prompt is
 //! scrubbed before it is kept: profile and schema are in no event.
 
+use stemmata_api::v1::PromptTrace;
 use stemmata_model::{EventSeq, Json, LedgerId, Note, NoteCode, SessionId};
 use stemmata_prompt::assemble::metrics;
-use stemmata_prompt::assemble::v1::Trace;
 use stemmata_prompt::profile::Profile;
 use stemmata_store::{Ledger, SavedState, StoreError};
 
@@ -42,7 +42,7 @@ pub struct KeptPrompt {
     /// The prompt, or `None` if it was too long to keep.
     pub text: Option<String>,
     /// How it came to be.
-    pub trace: Trace,
+    pub trace: PromptTrace,
 }
 
 /// What was kept before a prompt is made.

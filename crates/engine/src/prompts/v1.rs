@@ -1,7 +1,7 @@
 //! What is kept of a session's prompts, as it is written: version 1. Saved states of a ledger, never read by other programs.
 
 use serde::{Deserialize, Serialize};
-use stemmata_prompt::assemble::v1::Trace;
+use stemmata_api::v1::PromptTrace;
 
 /// The version of these forms.
 pub(super) const KEPT_VERSION: u32 = 1;
@@ -21,7 +21,7 @@ pub(super) struct Turn {
     /// The prompt, where it was not too long to keep.
     pub(super) text: Option<String>,
     /// How it came to be.
-    pub(super) trace: Trace,
+    pub(super) trace: PromptTrace,
     /// The hash of what was asked for, where the prompt is kept as the caller got it: a try that is repeated gets it again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) request: Option<String>,

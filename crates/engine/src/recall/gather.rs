@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use stemmata_api::v1::SearchForm;
 use stemmata_model::{
     Commit, CommitId, EntryKind, EventSeq, LedgerId, Role, SHORT_CHARS_MIN, SessionId, ThreadId, TicketId,
     Timestamp, topics,
@@ -22,7 +23,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::ledger::{Elsewhere, Line, Remembering, TranscriptPlace, Transcripts};
 use crate::search::{
-    Belonging, BesideHit, Passage, SearchFilter, SearchForm, SearchHit, SearchQuery, SessionsOf, SettleBudget,
+    Belonging, BesideHit, Passage, SearchFilter, SearchHit, SearchQuery, SessionsOf, SettleBudget,
 };
 use crate::verbs::at::one_line;
 

@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
+use stemmata_api::v1::{RecallReason, RecallSkipped, RecalledItem};
 use stemmata_model::{EventSeq, Links, Note, NoteCode, SessionId};
-use stemmata_prompt::retrieve::{CandidateKind, Chosen, Pack, Provenance, RetrieveWeights, choose, score};
+use stemmata_prompt::retrieve::{
+    CandidateKind, Chosen, Pack, Provenance, RecallReason as Reason, RetrieveWeights, choose, score,
+};
 use stemmata_prompt::select::RetrieveQuery;
 use stemmata_store::Ledger;
 
 use super::fitting::Fitting;
 use super::gather::{Gathering, Span};
-use super::{RECALL_TOKENS_MIN, RecallNote, RecallSkipped, RecallWanted, Recalled, RecalledItem};
+use super::{RECALL_TOKENS_MIN, RecallNote, RecallWanted, Recalled};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result, Wanted};
 use crate::ledger::Line;
@@ -163,20 +166,32 @@ fn recalled(chosen: Chosen) -> RecalledItem {
     let Chosen { scored, text, tokens, form } = chosen;
     let Provenance { ctx, entry, event, ledger, session, client, at, foreign_machine, .. } =
         scored.candidate.from;
+    let known = |text: String| (!text.is_empty()).then_some(text);
+    let reason = |reason: Reason| RecallReason {
+        name: reason.points_for.as_str().to_owned(),
+        points: points(reason.points_permille),
+        text: known(reason.text),
+    };
     RecalledItem {
-        kind: scored.candidate.kind,
+        kind: scored.candidate.kind.as_str().to_owned(),
         ctx,
         entry,
         event,
         ledger,
-        session,
-        client,
+        session: known(session),
+        client: known(client),
         timestamp: at,
-        tokens,
-        score_permille: scored.score_permille,
-        reasons: scored.reasons,
+        tokens: tokens.0,
+        score: points(scored.score_permille),
+        reasons: scored.reasons.into_iter().map(reason).collect(),
         text,
-        form,
+        form: form.as_str().to_owned(),
         foreign_machine,
     }
+}
+
+/// Thousandths are whole numbers, so that the sum of the reasons is the score; JSON has points.
+#[expect(clippy::cast_precision_loss, reason = "points are far below 2^53 thousandths")]
+fn points(permille: i64) -> f64 {
+    permille as f64 / 1_000.0
 }

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use stemmata_api::v1::SearchForm;
 use stemmata_model::SessionId;
 use stemmata_prompt::search::{QueryInput, parse_query};
 use stemmata_prompt::select::entry_text;
@@ -12,9 +13,7 @@ use stemmata_store::{IndexError, Page, SessionFilter};
 use super::bridge::AnySegment;
 use super::filter::Scoped;
 use super::words::near_files;
-use super::{
-    SearchAnswer, SearchFilter, SearchForm, SearchNote, SearchQuery, SearchStep, SettleBudget, StepUnit,
-};
+use super::{SearchAnswer, SearchFilter, SearchNote, SearchQuery, SearchStep, SettleBudget, StepUnit};
 use crate::engine::Engine;
 use crate::error::Result;
 

@@ -6,6 +6,7 @@ mod session;
 use std::borrow::Cow;
 use std::path::Path;
 
+use stemmata_api::v1::Checkpointed;
 use stemmata_model::{
     ArtifactId, Closure, Commit, CommitCore, CommitId, CommitType, Counts, FormatId, Granularity, MachineId,
     Note, NoteCode, Principal, Reasons, RulesHash, SessionId, Sighting, SummarySource, Template, ThreadId,
@@ -98,17 +99,6 @@ impl CheckpointRequest {
             idempotency_key: None,
         }
     }
-}
-
-/// A commit that was made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checkpointed {
-    /// Its id.
-    pub id: CommitId,
-    /// Whether it was there before.
-    pub existed: bool,
-    /// What the user should know.
-    pub notes: Vec<Note>,
 }
 
 /// A content that a commit is to hold: its id, the writes that store it, and its bytes.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use stemmata_acts::TaskStatus;
+use stemmata_api::v1::CheckpointDrift;
 use stemmata_model::{
     Closure, Commit, CommitId, CommitPrefix, Entry, FormatId, MachineId, Note, NoteCode, Part, Principal,
     SessionId, Template, WORK_TASKS_MAX, WORK_TEXT_BYTES_MAX, WorkMetrics, WorkState, WorkTask,
@@ -16,7 +17,7 @@ use crate::error::{EngineError, FormatUse, Refusal, Result};
 use crate::verbs::annotate::Update;
 use crate::verbs::checkpoint::CheckpointRequest;
 use crate::verbs::materialize::Stop;
-use crate::worktree::{Drift, checksums, drift, git_head};
+use crate::worktree::{checksums, drift, git_head};
 
 /// The tag of chains that came from a checkpoint file.
 pub const FOREIGN_TAG: &str = "from-checkpoint-file";
@@ -53,7 +54,7 @@ impl CheckpointFile {
     }
 
     /// Compares its checksums with a working tree.
-    pub fn drift(&self, root: &Path) -> Drift {
+    pub fn drift(&self, root: &Path) -> CheckpointDrift {
         drift(root, &self.state.file_checksums)
     }
 }

@@ -9,6 +9,7 @@ mod make;
 mod plan;
 mod summary;
 
+use stemmata_api::v1::Diff;
 use stemmata_model::{
     Bytes, Closure, Commit, CommitId, CommitType, FormatId, Note, Reasons, SessionId, Tokens,
 };
@@ -23,7 +24,6 @@ use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{Absent, EngineError, Refusal, Result, Wanted};
 use crate::ledger::TurnOf;
-use crate::verbs::diff::CompactionDiff;
 
 /// Children of a commit among which a compaction is looked for.
 const CHILDREN_MAX: usize = 256;
@@ -205,11 +205,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::compact`].
-    pub fn compact_dry(
-        &self,
-        ctx: CommitId,
-        wanted: &CompactWanted<'_>,
-    ) -> Result<(Compacted, CompactionDiff)> {
+    pub fn compact_dry(&self, ctx: CommitId, wanted: &CompactWanted<'_>) -> Result<(Compacted, Diff)> {
         let ctx = self.newest_of(ctx)?;
         let open = self.own_session_at(ctx)?.map(|session| self.commit_open_turn(&session)).transpose()?;
         let ctx = open.flatten().unwrap_or(ctx);

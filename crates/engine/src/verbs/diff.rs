@@ -4,7 +4,8 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
 use stemmata_acts::{Certainty, FileAct, Reach, ToolUse, tool_uses};
-use stemmata_model::{CommitId, Entry, EntryKind, Json, Part, Role, SessionId, to_u64};
+use stemmata_api::v1::{Diff, LostEntry};
+use stemmata_model::{CommitId, Entry, EntryKind, Json, Part, SessionId, to_u64};
 use stemmata_prompt::reduce::memory::SessionMemory;
 
 use crate::engine::Engine;
@@ -15,50 +16,12 @@ use crate::verbs::materialize::Stop;
 /// Characters of an entry's text that a diff shows.
 const TEXT_CHARS_MAX: usize = 120;
 
-/// An entry that the context after a compaction no longer has.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LostEntry {
-    /// Its id.
-    pub id: String,
-    /// Who spoke.
-    pub role: Role,
-    /// What it was for.
-    pub kind: String,
-    /// Its text, or the tools that it called, on one line.
-    pub text: String,
-}
-
-/// What a compaction lost.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CompactionDiff {
-    /// The compaction.
-    pub compaction: CommitId,
-    /// The commit just before it.
-    pub before: CommitId,
-    /// Messages and tool results that are gone, oldest first.
-    pub lost_entries: Vec<LostEntry>,
-    /// Entries that were kept.
-    pub kept_entries: u64,
-    /// Files that tools worked on, and that the context after does not name, ascending.
-    pub lost_files: Vec<String>,
-    /// Files that the context after still names, ascending.
-    pub kept_files: Vec<String>,
-    /// Files, folders and patterns that commands may have touched, and that the context after does not name, ascending.
-    pub unsure_files: Vec<String>,
-    /// Commands that were run, and that the context after does not name, in order.
-    pub lost_commands: Vec<String>,
-    /// Decisions and constraints that the context after does not say, in order: whole sentences, cut.
-    pub lost_decisions: Vec<String>,
-    /// What errors said that the context after does not say, in order.
-    pub lost_errors: Vec<String>,
-}
-
 impl Engine {
     /// Compares the context before the nearest compaction with the one after it.
     ///
     /// # Errors
     /// `NotFound` when nothing was compacted; as `materialize`.
-    pub fn diff(&self, ctx: CommitId) -> Result<CompactionDiff> {
+    pub fn diff(&self, ctx: CommitId) -> Result<Diff> {
         let newest = self.newest_compaction(ctx, None)?;
         self.diff_of((newest.id, newest.before))
     }
@@ -67,7 +30,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::diff`].
-    pub fn diff_of(&self, (compaction, before): (CommitId, CommitId)) -> Result<CompactionDiff> {
+    pub fn diff_of(&self, (compaction, before): (CommitId, CommitId)) -> Result<Diff> {
         let (old, new) = (self.entries_of(before)?, self.entries_of(compaction)?);
         self.diff_between((compaction, before), &old, &new)
     }
@@ -78,9 +41,9 @@ impl Engine {
         (compaction, before): (CommitId, CommitId),
         old: &[Entry],
         new: &[Entry],
-    ) -> Result<CompactionDiff> {
+    ) -> Result<Diff> {
         let cwd = self.first_session(before)?.and_then(|session| session.cwd);
-        CompactionDiff::between((compaction, before), (old, new), cwd.as_deref())
+        between((compaction, before), (old, new), cwd.as_deref())
     }
 
     pub(crate) fn entries_of(&self, ctx: CommitId) -> Result<Vec<Entry>> {
@@ -91,42 +54,41 @@ impl Engine {
     }
 }
 
-impl CompactionDiff {
-    /// Compares the entries before a compaction with those after it.
-    fn between(
-        (compaction, before): (CommitId, CommitId),
-        (old, new): (&[Entry], &[Entry]),
-        cwd: Option<&str>,
-    ) -> Result<Self> {
-        let text = spoken(new);
-        let kept: HashSet<&str> = new.iter().map(|entry| entry.id.as_str()).collect();
-        let (stayed, gone): (Vec<&Entry>, Vec<&Entry>) =
-            old.iter().filter(|entry| is_said(entry)).partition(|entry| kept.contains(entry.id.as_str()));
-        let worked = Worked::of(old, cwd);
-        let (kept_files, lost_files): (Vec<String>, Vec<String>) =
-            worked.files.into_iter().partition(|file| names_file(&text, file));
-        let lost_commands =
-            worked.commands.into_iter().filter(|command| !text.contains(command.as_str())).collect();
-        let unsure_files = worked.unsure.into_iter().filter(|file| !names_file(&text, file)).collect();
-        let memory = memory_of(old)?;
-        let is_lost = |said: &String| !text.contains(said.trim_end_matches('…'));
-        let decided = memory.items().decisions.iter().map(|decision| decision.text.clone());
-        let failed = memory.items().errors.iter().map(|error| error.text.clone());
-        let lost_decisions = decided.filter(is_lost).collect();
-        let lost_errors = failed.filter(|said| !said.is_empty()).filter(is_lost).collect();
-        Ok(Self {
-            compaction,
-            before,
-            kept_entries: to_u64(stayed.len()),
-            lost_entries: gone.into_iter().map(lost).collect(),
-            lost_files,
-            kept_files,
-            unsure_files,
-            lost_commands,
-            lost_decisions,
-            lost_errors,
-        })
-    }
+/// Compares the entries before a compaction with those after it.
+fn between(
+    (compaction, before): (CommitId, CommitId),
+    (old, new): (&[Entry], &[Entry]),
+    cwd: Option<&str>,
+) -> Result<Diff> {
+    let text = spoken(new);
+    let kept: HashSet<&str> = new.iter().map(|entry| entry.id.as_str()).collect();
+    let (stayed, gone): (Vec<&Entry>, Vec<&Entry>) =
+        old.iter().filter(|entry| is_said(entry)).partition(|entry| kept.contains(entry.id.as_str()));
+    let worked = Worked::of(old, cwd);
+    let (kept_files, lost_files): (Vec<String>, Vec<String>) =
+        worked.files.into_iter().partition(|file| names_file(&text, file));
+    let lost_commands =
+        worked.commands.into_iter().filter(|command| !text.contains(command.as_str())).collect();
+    let unsure_files = worked.unsure.into_iter().filter(|file| !names_file(&text, file)).collect();
+    let memory = memory_of(old)?;
+    let is_lost = |said: &String| !text.contains(said.trim_end_matches('…'));
+    let decided = memory.items().decisions.iter().map(|decision| decision.text.clone());
+    let failed = memory.items().errors.iter().map(|error| error.text.clone());
+    let lost_decisions = decided.filter(is_lost).collect();
+    let lost_errors = failed.filter(|said| !said.is_empty()).filter(is_lost).collect();
+    Ok(Diff {
+        compaction,
+        before,
+        kept_entries: to_u64(stayed.len()),
+        lost_entries: gone.into_iter().map(lost).collect(),
+        lost_files,
+        kept_files,
+        unsure_files,
+        lost_commands,
+        lost_decisions,
+        lost_errors,
+        notes: Vec::new(),
+    })
 }
 
 /// Returns what was decided and demanded, and what failed.
@@ -153,7 +115,7 @@ fn lost(entry: &Entry) -> LostEntry {
     let text = if text.trim().is_empty() { describe(entry) } else { text };
     LostEntry {
         id: entry.id.to_string(),
-        role: entry.role,
+        role: entry.role.as_str().to_owned(),
         kind: entry.kind.as_str().to_owned(),
         text: one_line(&text, TEXT_CHARS_MAX),
     }

@@ -7,6 +7,7 @@ pub(crate) mod titles;
 
 use std::path::Path;
 
+use stemmata_api::v1::FoundPrompt;
 use stemmata_model::{CommitId, CommitPrefix, IdKind, PREFIX_CHARS_MIN, SessionId};
 use stemmata_prompt::title::title;
 use stemmata_store::{IdPart, Session};
@@ -33,16 +34,7 @@ pub struct Meant {
     /// Where a step from a session was named (`4a36:3`, `4a36~2`): the session.
     pub within: Option<Session>,
     /// Where a prompt was named: the entry of the chain of `before` that the commit ends ahead of.
-    pub prompt: Option<MeantPrompt>,
-}
-
-/// A prompt that a reference names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MeantPrompt {
-    /// A commit whose chain holds it.
-    pub of: CommitId,
-    /// Its entry.
-    pub entry: String,
+    pub prompt: Option<FoundPrompt>,
 }
 
 /// Prompts that a reference names.

@@ -1,5 +1,6 @@
 //! `history`: the commits from one towards the root, paged; and `resolve`: the one at a point in time.
 
+use stemmata_api::v1::Summary;
 use stemmata_model::{Closure, Commit, CommitId, Sighting, Timestamp};
 use stemmata_store::{Annotations, Described, Link, ResolveScope};
 
@@ -8,7 +9,6 @@ use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{Absent, EngineError, Result};
 use crate::verbs::find::CANDIDATES_MAX;
-use crate::verbs::summary::SummaryText;
 
 /// One commit of a history, with what is known of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct HistoryRow {
     /// The commit.
     pub commit: Commit,
     /// Its summary, given or derived.
-    pub summary: SummaryText,
+    pub summary: Summary,
     /// What people wrote about it.
     pub annotations: Annotations,
     /// Where it was seen first.

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
+use stemmata_api::v1::UnreadLedger;
 use stemmata_model::{ArtifactId, Closure, CommitId, EventSeq, LedgerId, SessionId, to_u64};
 use stemmata_redact::{ScrubbedLine, Scrubber};
 use stemmata_runtimes::adapter::{Adapter, IdKind};
@@ -117,15 +118,6 @@ pub struct Scanned {
     pub last: Option<ScanPlace>,
     /// Ledgers of which not all could be read. The scan says nothing of what they hold beyond that.
     pub unread: Vec<UnreadLedger>,
-}
-
-/// A ledger that cannot be read whole.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnreadLedger {
-    /// The ledger.
-    pub ledger: LedgerId,
-    /// What keeps it from being read.
-    pub reason: String,
 }
 
 /// What was looked at, and who is told what was found there.

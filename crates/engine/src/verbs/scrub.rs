@@ -9,6 +9,7 @@ mod settle;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use stemmata_api::v1::UnreadLedger;
 use stemmata_model::{Closure, Commit, CommitId, EventSeq, LedgerId, Principal, to_u64};
 use stemmata_store::maintain::forget::{Forget, Forgotten, Reworded};
 use stemmata_store::{Places, Session, SessionKey, StoreError, Write};
@@ -17,7 +18,7 @@ use crate::capture::cursor::Cursor;
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
 use crate::verbs::forget::ForgetTarget;
-use crate::verbs::scan::{FoundIn, Holder, Rulers, ScanTarget, SecretFound, UnreadLedger};
+use crate::verbs::scan::{FoundIn, Holder, Rulers, ScanTarget, SecretFound};
 
 /// Redirects that are read at once.
 const REDIRECTS_PAGE: usize = 10_000;

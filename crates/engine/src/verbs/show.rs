@@ -1,11 +1,11 @@
 //! `show`: everything that is known about a commit.
 
+use stemmata_api::v1::Summary;
 use stemmata_model::{Commit, CommitId, Sighting};
 use stemmata_store::{Annotations, AuditRecord, Link};
 
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::verbs::summary::SummaryText;
 
 /// Sightings, links, children and audit records that are shown at most.
 pub const SHOWN_MAX: usize = 100;
@@ -16,7 +16,7 @@ pub struct Shown {
     /// The commit.
     pub commit: Commit,
     /// Its summary, given or derived.
-    pub summary: SummaryText,
+    pub summary: Summary,
     /// Where it was captured; the first is its provenance.
     pub sightings: Vec<Sighting>,
     /// Tags, notes, pin.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use stemmata_api::v1::Summary;
 use stemmata_model::{
     ArtifactId, Closure, Commit, CommitId, CommitType, Entry, EntryKind, Part, Role, SummarySource, plural,
 };
@@ -27,15 +28,6 @@ const READ_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// Commits that are walked to find a title.
 const TITLE_COMMITS_MAX: usize = 10_000;
 
-/// A summary and who wrote it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SummaryText {
-    /// The text.
-    pub text: String,
-    /// Who wrote it.
-    pub source: SummarySource,
-}
-
 impl Engine {
     /// Returns a commit's summary. Always there: without a given one it is derived from the entries, and the
     /// same entries give the same text. Where the entries cannot be read, it says so beside their number: a chain
@@ -43,7 +35,7 @@ impl Engine {
     ///
     /// # Errors
     /// `CommitMissing`, and what the store says about itself rather than about this one content.
-    pub fn summary_of(&self, id: CommitId) -> Result<SummaryText> {
+    pub fn summary_of(&self, id: CommitId) -> Result<Summary> {
         let commit = self.store.commit(id)?.ok_or(stemmata_store::StoreError::CommitMissing(id))?;
         self.summary(&commit)
     }
@@ -52,13 +44,13 @@ impl Engine {
     ///
     /// # Errors
     /// As `summary_of`.
-    pub fn summary(&self, commit: &Commit) -> Result<SummaryText> {
+    pub fn summary(&self, commit: &Commit) -> Result<Summary> {
         let given = self.store.annotations(commit.id)?.summary;
         self.summary_from(commit, given, None)
     }
 
     /// Returns the summaries of a page of commits; their contents are read together.
-    pub(crate) fn summaries(&self, page: &[Described]) -> Result<Vec<SummaryText>> {
+    pub(crate) fn summaries(&self, page: &[Described]) -> Result<Vec<Summary>> {
         let mut summaries = Vec::with_capacity(page.len());
         let mut rest = page;
         while let Some(first) = rest.first() {
@@ -116,13 +108,13 @@ impl Engine {
         commit: &Commit,
         given: Option<(String, SummarySource)>,
         content: Option<Vec<u8>>,
-    ) -> Result<SummaryText> {
+    ) -> Result<Summary> {
         if let Some((text, source)) = given {
-            return Ok(SummaryText { text, source });
+            return Ok(Summary { text, source });
         }
         if commit.closure == Closure::Forgotten {
             let text = format!("{} (forgotten)", plural(commit.counts.messages, "message"));
-            return Ok(SummaryText { text, source: SummarySource::Heuristic });
+            return Ok(Summary { text, source: SummarySource::Heuristic });
         }
         let text = match self.derived_summary(commit, content) {
             Ok(text) => text,
@@ -131,7 +123,7 @@ impl Engine {
                 format!("{} ({reason})", plural(commit.counts.messages, "message"))
             }
         };
-        Ok(SummaryText { text, source: SummarySource::Heuristic })
+        Ok(Summary { text, source: SummarySource::Heuristic })
     }
 
     fn derived_summary(&self, commit: &Commit, content: Option<Vec<u8>>) -> Result<String> {

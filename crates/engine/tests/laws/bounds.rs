@@ -101,7 +101,7 @@ fn invariant_12_what_is_degraded_says_so() {
     let mut bytes = lines.join("\n").into_bytes();
     bytes.extend_from_slice(b"\n{\"type\":\"user\",\"uu");
     let captured = import(&engine, &folder.write("s.jsonl", &bytes));
-    let codes: Vec<NoteCode> = captured.notes.iter().map(|note| note.code).collect();
+    let codes: Vec<NoteCode> = captured.notes.iter().map(|note| note.code.clone()).collect();
     assert!(codes.contains(&NoteCode::UnparsableLine) && codes.contains(&NoteCode::TornTail), "{codes:?}");
     let garbage = captured.notes.iter().find(|note| note.code == NoteCode::UnparsableLine);
     assert_eq!(garbage.and_then(|note| note.line), Some(4));

@@ -285,7 +285,8 @@ fn category_retrieval_relevance_fixtures_select_expected_decisions_files_and_iss
         let own = ledger();
         let pack =
             engine.recall(&RecallWanted::new(question, Some(&own), Tokens(400), &Estimate)).expect("a pack");
-        let is_expected = pack.items.iter().any(|item| item.kind == kind && item.text.contains(expected));
+        let is_expected =
+            pack.items.iter().any(|item| item.kind == kind.as_str() && item.text.contains(expected));
         assert!(is_expected, "{question}: {:?}", pack.items);
     }
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use stemmata_engine::prompt::assemble::v1::Trace;
+use stemmata_api::v1::PromptTrace;
 use stemmata_engine::prompt::strategy::shipped;
 use stemmata_engine::{BeginTurn, Engine, PromptMade, PromptOf, PromptTrigger, PromptWanted, TurnContext};
 use stemmata_model::{
@@ -60,7 +60,7 @@ fn shown(made: &PromptMade) -> String {
     format!("{}======== trace ========\n{}", made.text, decided(&made.trace))
 }
 
-fn decided(trace: &Trace) -> String {
+fn decided(trace: &PromptTrace) -> String {
     let mut out = String::new();
     for one in &trace.candidates {
         let decision = (one.decision.as_str(), one.reason.as_str());

@@ -254,8 +254,8 @@ fn an_entry_may_have_the_name_of_what_no_entry_holds() {
     }
     let report = begin(&engine, "last", 150, &config);
     let plan = report.plan.as_ref().expect("a plan");
-    assert_eq!(plan.pruned, u64::try_from(report.pruned.len()).expect("few"));
-    assert_eq!(plan.kept + plan.pruned, 11, "every entry is counted");
+    assert_eq!(plan.prune, u64::try_from(report.pruned.len()).expect("few"));
+    assert_eq!(plan.keep + plan.prune, 11, "every entry is counted");
 }
 
 #[test]
@@ -322,7 +322,7 @@ fn a_reason_is_on_one_commit() {
     let risky = TurnGuard { next_operation: Some("large_merge"), ..guard(&config) };
     let first = engine.guarded_step(&turn, made(vec![said("a", Role::Assistant, 10), call]), Some(&risky));
     let second = engine.guarded_step(&turn, made(vec![result]), Some(&guard(&config)));
-    let of = |made: Option<stemmata_engine::Checkpointed>| -> (CommitId, Vec<&'static str>) {
+    let of = |made: Option<stemmata_api::v1::Checkpointed>| -> (CommitId, Vec<&'static str>) {
         let id = made.expect("a commit").id;
         let shown = engine.show(id).expect("shown");
         (
@@ -379,7 +379,7 @@ fn quotes_nothing_that_was_pruned(engine: &Engine, strategy: &Strategy) {
     assert!(!report.pruned.is_empty());
     let turns = prompt.split_once("says-").map(|(_, turns)| turns).expect("turns are quoted");
     for gone in &report.pruned {
-        assert!(!turns.contains(&format!("says-{} ", gone.id)), "{}: {prompt}", gone.id);
+        assert!(!turns.contains(&format!("says-{} ", gone.entry)), "{}: {prompt}", gone.entry);
     }
     assert!(prompt.contains("says-a7 "), "{prompt}");
 }

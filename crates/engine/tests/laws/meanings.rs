@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use stemmata_api::v1::RecallReason;
 use stemmata_engine::prompt::retrieve::{Embedder, NoVectors};
 use stemmata_engine::{
     Decision, DecisionKind, Engine, ForgetOptions, ForgetTarget, RecallNote, RecallWanted, Recalled,
@@ -75,8 +76,11 @@ fn what_is_near_in_meaning_comes_first_and_says_so() {
     let pack = recall(&engine, Some(&ledger()));
     let best = pack.items.first().expect("an item");
     assert!(best.text.contains("gas kiln"), "{}", pack.text);
-    let dense = |reason: &&stemmata_engine::RecallReason| reason.points_for.as_str() == "dense";
-    assert_eq!(best.reasons.iter().find(dense).map(|reason| reason.points_permille), Some(25_000));
+    let dense = |reason: &&RecallReason| reason.name == "dense";
+    assert_eq!(
+        best.reasons.iter().find(dense).map(|reason| reason.points.to_string()).as_deref(),
+        Some("25")
+    );
     assert!(!pack.notes.contains(&RecallNote::NoMatch), "{:?}", pack.notes);
     // The same question again: only the task has no vector that is kept.
     let before = potter.asked.lock().expect("no test panics with it").len();

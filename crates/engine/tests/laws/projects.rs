@@ -83,7 +83,7 @@ fn ledgers(engine: &Engine) -> usize {
 }
 
 fn codes(project: &Project) -> Vec<NoteCode> {
-    project.notes.iter().map(|note| note.code).collect()
+    project.notes.iter().map(|note| note.code.clone()).collect()
 }
 
 #[test]

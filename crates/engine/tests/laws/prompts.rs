@@ -40,7 +40,7 @@ fn invariant_01_same_events_same_prompt_bytes() {
         let (profile, strategy) = (profile(), strategy());
         let made =
             engine.assemble(&of, &PromptWanted::new(&profile, &strategy, &Estimate)).expect("a prompt");
-        (made.text, made.trace.to_json())
+        (made.text, made.trace)
     };
     let memory = engine_on("m1", Arc::new(MemoryStore::default()));
     recorded(&memory, &[1]);

@@ -265,12 +265,8 @@ fn recall_finds_decisions_and_errors_of_real_sessions() {
         for row in rows {
             let (pack, by_source) = recalled(&data, row);
             let words = row.expected[0];
-            let kinds: Vec<&str> = pack
-                .items
-                .iter()
-                .filter(|item| item.text.contains(words))
-                .map(|item| item.kind.as_str())
-                .collect();
+            let kinds: Vec<&str> =
+                pack.items.iter().filter(|item| item.text.contains(words)).map(|item| &*item.kind).collect();
             own += usize::from(!kinds.is_empty());
             as_such += usize::from(kinds.contains(&kind.as_str()));
             source += usize::from(by_source.contains(words));

@@ -3,9 +3,8 @@
 use stemmata_engine::prompt::assemble::{CurrentTask, TaskFacts};
 use stemmata_engine::prompt::strategy::{DocumentFormat, Strategy, parse};
 use stemmata_engine::{
-    BeginTurn, CandidateKind, Engine, EngineError, PromptMade, PromptOf, PromptWanted, RecallNote,
-    RecallWanted, SearchFilter, SearchForm, SearchNote, SearchQuery, SettleBudget, TurnContext, TurnMade,
-    TurnOf, Wanted,
+    BeginTurn, Engine, EngineError, PromptMade, PromptOf, PromptWanted, RecallNote, RecallWanted,
+    SearchFilter, SearchForm, SearchNote, SearchQuery, SettleBudget, TurnContext, TurnMade, TurnOf, Wanted,
 };
 use stemmata_model::{Entry, EntryId, Estimate, Part, Role, TicketId, Tokens, topics};
 use tempfile::TempDir;
@@ -295,7 +294,7 @@ fn what_no_step_has_stored_yet_is_recalled() {
     let open = turn("open").session;
     let asked = RecallWanted { session: Some(&open), ..wanted };
     let pack = engine.recall(&asked).expect("a pack");
-    assert!(!pack.items.iter().any(|item| item.kind == CandidateKind::Hit), "{}", pack.text);
+    assert!(!pack.items.iter().any(|item| item.kind == "hit"), "{}", pack.text);
     let entries = vec![said("woven", Role::Assistant, "It is woven.")];
     engine.end_turn(&turn("open"), TurnMade { entries, ..TurnMade::default() }).expect("ended");
     settle(&engine);

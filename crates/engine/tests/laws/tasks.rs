@@ -79,8 +79,9 @@ fn tasks_that_turns_named_decide_what_is_pruned() {
     let done = worked(&store);
     let engine = engine_on("m1", Arc::clone(&store) as Arc<dyn Store>);
     let report = begin(&engine, task("t7", &["t1", "never begun"]), &done, 120);
-    let reason =
-        |name: &str| report.pruned.iter().find(|gone| gone.id == id(name)).map(|gone| gone.reason.as_str());
+    let reason = |name: &str| {
+        report.pruned.iter().find(|gone| gone.entry == id(name)).map(|gone| gone.reason.as_str())
+    };
     assert_eq!(reason("t0-answer"), Some("always pruned (completed_task_details)"));
     assert_eq!((reason("t1-prompt"), reason("t1-answer")), (None, None), "the task depends on it");
     assert_eq!(reason("t2-answer"), Some("old, not named in the last turns"));
@@ -160,7 +161,7 @@ fn what_a_caller_knows_of_an_entry_is_stronger_than_what_is_read_from_it() {
         "a task that no turn named says nothing"
     );
     let report = begin(&engine, task("t1", &[]), &["t0".to_owned()], 150);
-    let gone: Vec<String> = report.pruned.iter().map(|gone| gone.id.to_string()).collect();
+    let gone: Vec<String> = report.pruned.iter().map(|gone| gone.entry.to_string()).collect();
     assert_eq!(gone, ["debug", "example"]);
 }
 

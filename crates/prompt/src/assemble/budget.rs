@@ -5,9 +5,9 @@
 //! is tried again against all that is left. Where every cap is the whole budget and there are no floors, the second round
 //! changes nothing, and the first is seed 000's algorithm.
 
+use stemmata_api::v1::{PromptReason, PromptVariant};
 use stemmata_model::Tokens;
 
-use super::v1::{Reason, Variant};
 use crate::strategy::Priority;
 
 /// A pack as the choice sees it: what its forms cost.
@@ -28,8 +28,8 @@ pub(super) struct Candidate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Choice {
     /// The form that is in the prompt.
-    pub(super) variant: Option<Variant>,
-    pub(super) reason: Reason,
+    pub(super) variant: Option<PromptVariant>,
+    pub(super) reason: PromptReason,
     /// The tokens that were free for it when it was decided.
     pub(super) room: Option<Tokens>,
 }
@@ -54,10 +54,10 @@ struct Chooser<'a> {
 
 impl Candidate {
     /// Returns what a form costs, or `None` if it is empty.
-    pub(super) fn cost(&self, variant: Variant) -> Option<Tokens> {
+    pub(super) fn cost(&self, variant: PromptVariant) -> Option<Tokens> {
         match variant {
-            Variant::Full => self.full,
-            Variant::Compact => self.compact,
+            PromptVariant::Full => self.full,
+            PromptVariant::Compact => self.compact,
         }
     }
 }
@@ -75,7 +75,7 @@ pub(super) fn choose(
     sections: &[Bounds],
     max_tokens: Option<Tokens>,
 ) -> Vec<Choice> {
-    let waiting = Choice { variant: None, reason: Reason::Empty, room: None };
+    let waiting = Choice { variant: None, reason: PromptReason::Empty, room: None };
     let mut chooser = Chooser {
         candidates,
         sections,
@@ -105,32 +105,34 @@ impl Chooser<'_> {
         let room = self.left.map(|left| left.saturating_sub(kept).min(self.under_cap(one.section)));
         let fits = |cost: Tokens| room.is_none_or(|room| cost <= room);
         let (variant, reason) = match (one.full, one.compact) {
-            (None, None) => (None, Reason::Empty),
+            (None, None) => (None, PromptReason::Empty),
             (Some(full), compact) if is_required => {
                 // Compact where that is what fits, or what overspends least.
                 let compact = compact.filter(|compact| !fits(full) && (fits(*compact) || *compact < full));
                 match compact {
-                    Some(compact) => (Some(Variant::Compact), self.spending(one, compact, Reason::Budget)),
-                    None => (Some(Variant::Full), self.spending(one, full, Reason::Required)),
+                    Some(compact) => {
+                        (Some(PromptVariant::Compact), self.spending(one, compact, PromptReason::Budget))
+                    }
+                    None => (Some(PromptVariant::Full), self.spending(one, full, PromptReason::Required)),
                 }
             }
             (None, Some(compact)) if is_required => {
-                (Some(Variant::Compact), self.spending(one, compact, Reason::OnlyForm))
+                (Some(PromptVariant::Compact), self.spending(one, compact, PromptReason::OnlyForm))
             }
-            (None, Some(compact)) if fits(compact) => (Some(Variant::Compact), Reason::OnlyForm),
-            (Some(full), _) if fits(full) => (Some(Variant::Full), Reason::Fits),
-            (Some(_), Some(compact)) if fits(compact) => (Some(Variant::Compact), Reason::Budget),
-            _ => (None, Reason::Budget),
+            (None, Some(compact)) if fits(compact) => (Some(PromptVariant::Compact), PromptReason::OnlyForm),
+            (Some(full), _) if fits(full) => (Some(PromptVariant::Full), PromptReason::Fits),
+            (Some(_), Some(compact)) if fits(compact) => (Some(PromptVariant::Compact), PromptReason::Budget),
+            _ => (None, PromptReason::Budget),
         };
         self.set(place, Choice { variant, reason, room });
     }
 
     /// Returns why a required pack is there: it overspends the budget, borrows beyond its section's cap, or as given.
-    fn spending(&self, one: &Candidate, cost: Tokens, otherwise: Reason) -> Reason {
+    fn spending(&self, one: &Candidate, cost: Tokens, otherwise: PromptReason) -> PromptReason {
         if self.left.is_some_and(|left| cost > left) {
-            Reason::OverBudget
+            PromptReason::OverBudget
         } else if self.left.is_some() && cost > self.under_cap(one.section) {
-            Reason::Lent
+            PromptReason::Lent
         } else {
             otherwise
         }
@@ -144,20 +146,20 @@ impl Chooser<'_> {
         let Some(left) = self.left else { return };
         let taken = choice.variant.and_then(|variant| one.cost(variant)).unwrap_or_default();
         let room = left + taken;
-        let is_whole = choice.variant == Some(Variant::Full);
+        let is_whole = choice.variant == Some(PromptVariant::Full);
         let full = one.full.filter(|full| !is_whole && *full <= room);
         let compact = one.compact.filter(|compact| choice.variant.is_none() && *compact <= room);
         let variant = match (full, compact) {
-            (Some(_), _) => Variant::Full,
-            (None, Some(_)) => Variant::Compact,
+            (Some(_), _) => PromptVariant::Full,
+            (None, Some(_)) => PromptVariant::Compact,
             (None, None) => {
-                if choice.reason == Reason::Budget {
+                if choice.reason == PromptReason::Budget {
                     self.set(place, Choice { room: Some(room), ..choice });
                 }
                 return;
             }
         };
-        self.set(place, Choice { variant: Some(variant), reason: Reason::Lent, room: Some(room) });
+        self.set(place, Choice { variant: Some(variant), reason: PromptReason::Lent, room: Some(room) });
     }
 
     /// Takes a decision, in place of one that was taken before.

@@ -5,11 +5,11 @@
 
 use std::cmp::Reverse;
 
+use stemmata_api::v1::{PromptReason, PromptVariant};
 use stemmata_model::Chars;
 
 use super::budget::{Candidate, Choice, by_importance};
 use super::pack::{LengthUnit, Pack};
-use super::v1::{Reason, Variant};
 use crate::strategy::Priority;
 
 /// What ends a text that was cut.
@@ -32,8 +32,8 @@ impl Placed {
     /// Makes what a choice puts into the prompt.
     pub(super) fn of(pack: &Pack, choice: Choice, unit: LengthUnit) -> Self {
         let text = match choice.variant {
-            Some(Variant::Full) => pack.full.clone(),
-            Some(Variant::Compact) => pack.compact.clone(),
+            Some(PromptVariant::Full) => pack.full.clone(),
+            Some(PromptVariant::Compact) => pack.compact.clone(),
             None => String::new(),
         };
         Self { choice, chars: unit.length(&text), text, is_dropped: false, is_truncated: false }
@@ -45,7 +45,7 @@ impl Placed {
     }
 
     /// Leaves it out. Its form stays named: it is what was dropped.
-    pub(super) fn drop_it(&mut self, reason: Reason) {
+    pub(super) fn drop_it(&mut self, reason: PromptReason) {
         self.text.clear();
         self.chars = Chars(0);
         self.is_dropped = true;
@@ -53,9 +53,9 @@ impl Placed {
     }
 
     /// Puts its compact form in the place of the full one.
-    pub(super) fn shrink(&mut self, pack: &Pack, unit: LengthUnit, reason: Reason) {
+    pub(super) fn shrink(&mut self, pack: &Pack, unit: LengthUnit, reason: PromptReason) {
         let room = self.choice.room;
-        *self = Self::of(pack, Choice { variant: Some(Variant::Compact), reason, room }, unit);
+        *self = Self::of(pack, Choice { variant: Some(PromptVariant::Compact), reason, room }, unit);
     }
 }
 
@@ -101,8 +101,8 @@ impl Guard<'_> {
 
     fn compact_if_shorter(&self, one: &mut Placed, pack: &Pack) {
         let is_shorter = !pack.compact.is_empty() && self.unit.length(&pack.compact) < one.chars;
-        if one.choice.variant == Some(Variant::Full) && is_shorter {
-            one.shrink(pack, self.unit, Reason::MaxChars);
+        if one.choice.variant == Some(PromptVariant::Full) && is_shorter {
+            one.shrink(pack, self.unit, PromptReason::MaxChars);
         }
     }
 
@@ -120,7 +120,7 @@ impl Guard<'_> {
 
 fn drop_if_in(one: &mut Placed) {
     if one.is_in() {
-        one.drop_it(Reason::MaxChars);
+        one.drop_it(PromptReason::MaxChars);
     }
 }
 
@@ -135,5 +135,5 @@ fn cut(one: &mut Placed, excess: Chars, unit: LengthUnit) {
     one.chars = unit.length(&text);
     one.text = text;
     one.is_truncated = true;
-    one.choice.reason = Reason::MaxChars;
+    one.choice.reason = PromptReason::MaxChars;
 }

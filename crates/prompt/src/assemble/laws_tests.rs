@@ -1,10 +1,10 @@
 //! The laws of assembly, for random packs, budgets and counters.
 
 use proptest::prelude::*;
+use stemmata_api::v1::{PromptBudget, PromptCandidate, PromptDecision};
 use stemmata_model::{Chars, Estimate, Margin, Party, TokenCounter, Tokens, Topic};
 
 use super::pack::{LengthUnit, Pack, PackLimits, SectionBudget};
-use super::v1::{BudgetUse, Candidate, Decision};
 use super::{Assembled, CHARS_MAX, PromptRequest, Selected, Trigger, build, select_packs};
 use crate::profile::Profile;
 use crate::select::tests::{MadeUp, anchors, hit};
@@ -138,8 +138,8 @@ prop_compose! {
     }
 }
 
-fn is_in(candidate: &Candidate) -> bool {
-    !matches!(candidate.decision, Decision::Skipped | Decision::Dropped)
+fn is_in(candidate: &PromptCandidate) -> bool {
+    !matches!(candidate.decision, PromptDecision::Skipped | PromptDecision::Dropped)
 }
 
 /// Returns the packs in the order of the prompt: that of the candidates.
@@ -156,7 +156,7 @@ proptest! {
     #[test]
     fn invariant_02_a_prompt_stays_within_its_budget(case in cases()) {
         let selected = case.selected();
-        let BudgetUse { over_budget_tokens, used_tokens, final_tokens, .. } = selected.budget;
+        let PromptBudget { over_budget_tokens, used_tokens, final_tokens, .. } = selected.budget;
         prop_assert_eq!(final_tokens, case.counter.count(&selected.text).0);
         prop_assert_eq!(used_tokens, selected.candidates.iter().map(|one| one.tokens).sum::<u64>());
         let Some(Tokens(max)) = case.max_tokens else {
@@ -166,7 +166,7 @@ proptest! {
         let needed = used_tokens.max(final_tokens);
         prop_assert_eq!(over_budget_tokens, needed.saturating_sub(max));
         if over_budget_tokens > 0 {
-            let spent = |one: &&Candidate| is_in(one) && one.chars > 0;
+            let spent = |one: &&PromptCandidate| is_in(one) && one.chars > 0;
             for one in selected.candidates.iter().filter(spent) {
                 prop_assert_eq!(&one.priority, "required", "{:?} beyond the budget", one);
             }
@@ -196,11 +196,11 @@ proptest! {
             prop_assert_eq!(usize::try_from(one.position).ok(), Some(position));
             let own = case.unit.prefix(rest, Chars(one.chars));
             match one.decision {
-                Decision::Full => prop_assert_eq!(own, &pack.full),
-                Decision::Compact => prop_assert_eq!(own, &pack.compact),
-                Decision::Skipped | Decision::Dropped => prop_assert_eq!(own, ""),
+                PromptDecision::Full => prop_assert_eq!(own, &pack.full),
+                PromptDecision::Compact => prop_assert_eq!(own, &pack.compact),
+                PromptDecision::Skipped | PromptDecision::Dropped => prop_assert_eq!(own, ""),
                 // What is left of a text is its beginning, cut between characters, and the notice where there is room.
-                Decision::Truncated => {
+                PromptDecision::Truncated => {
                     let begun = own.strip_suffix(super::TRUNCATION_NOTICE).unwrap_or(own);
                     prop_assert!(pack.full.starts_with(begun) || pack.compact.starts_with(begun));
                 }
@@ -218,7 +218,7 @@ proptest! {
         if let Some(chars_max) = case.chars_max {
             prop_assert!(case.unit.length(&selected.text) <= chars_max);
         }
-        let is_cut = selected.candidates.iter().any(|one| one.decision == Decision::Truncated);
+        let is_cut = selected.candidates.iter().any(|one| one.decision == PromptDecision::Truncated);
         let has_optional = selected.candidates.iter().any(|one| {
             one.priority != "required" && is_in(one) && one.chars > 0
         });
@@ -250,8 +250,8 @@ proptest! {
         for one in &selected.candidates {
             let free = left + one.tokens;
             match one.decision {
-                Decision::Compact if one.full_tokens > 0 => prop_assert!(one.full_tokens > free, "{:?}", one),
-                Decision::Skipped => {
+                PromptDecision::Compact if one.full_tokens > 0 => prop_assert!(one.full_tokens > free, "{:?}", one),
+                PromptDecision::Skipped => {
                     prop_assert!(one.full_tokens == 0 || one.full_tokens > free, "{:?}", one);
                     prop_assert!(one.compact_tokens.is_none_or(|tokens| tokens > free), "{:?}", one);
                 }
@@ -291,7 +291,7 @@ proptest! {
         for one in &selected.candidates {
             let section = selected.sections.iter().find(|section| section.id == one.section).expect("its section");
             if one.full_tokens > 0 && one.full_tokens <= section.cap_tokens {
-                prop_assert_eq!(one.decision, Decision::Full, "{:?} of {:?}", one, section);
+                prop_assert_eq!(one.decision, PromptDecision::Full, "{:?} of {:?}", one, section);
             }
         }
     }
@@ -312,7 +312,7 @@ proptest! {
         let has_room = case.max_tokens.is_none_or(|max| max >= needed);
         let selected = case.selected();
         let last = selected.candidates.last().expect("the pack");
-        prop_assert_eq!(last.decision == Decision::Full, has_room, "{:?}", last);
+        prop_assert_eq!(last.decision == PromptDecision::Full, has_room, "{:?}", last);
     }
 
     /// Without caps and floors the choice is seed 000's: one walk by priority and place.
@@ -321,23 +321,23 @@ proptest! {
         let case = Case { sections: Vec::new(), chars_max: None, counter: Counter::Estimate, ..case };
         let selected = case.selected();
         let mut left = case.max_tokens.map_or(u64::MAX, |max| max.0);
-        let mut packs: Vec<(&Pack, &Candidate)> = ordered(&case).into_iter().zip(&selected.candidates).collect();
+        let mut packs: Vec<(&Pack, &PromptCandidate)> = ordered(&case).into_iter().zip(&selected.candidates).collect();
         packs.sort_by_key(|(pack, one)| (pack.priority, one.position));
         for (pack, one) in packs {
             let (full, compact) = (Estimate.count(&pack.full).0, Estimate.count(&pack.compact).0);
             let is_required = pack.priority == Priority::Required;
             let expected = if full == 0 && compact == 0 {
-                Decision::Skipped
+                PromptDecision::Skipped
             } else if full == 0 {
-                if is_required || compact <= left { Decision::Compact } else { Decision::Skipped }
+                if is_required || compact <= left { PromptDecision::Compact } else { PromptDecision::Skipped }
             } else if full <= left {
-                Decision::Full
+                PromptDecision::Full
             } else if compact > 0 && (compact <= left || (is_required && compact < full)) {
-                Decision::Compact
+                PromptDecision::Compact
             } else if is_required {
-                Decision::Full
+                PromptDecision::Full
             } else {
-                Decision::Skipped
+                PromptDecision::Skipped
             };
             prop_assert_eq!(one.decision, expected, "{:?} of {:?}", one, pack);
             left = left.saturating_sub(one.tokens);

@@ -3,13 +3,12 @@
 //! A function of the trace and of nothing else.
 
 use serde_json::{Map, Value, json};
+use stemmata_api::v1::{PromptCandidate, PromptDecision, PromptReason, PromptTrace};
 use stemmata_model::Json;
-
-use super::v1::{Candidate, Decision, Reason, Trace};
 
 /// Returns the metrics of a prompt: budget, packs, sections, total and truncation. Fields that seed 000 does not have are
 /// `cachedPrefixTokens` and, of packs, `room`.
-pub fn metrics(trace: &Trace) -> Json {
+pub fn metrics(trace: &PromptTrace) -> Json {
     let turn = &trace.turn;
     let budget = &trace.budget;
     let cut = &trace.truncation;
@@ -52,22 +51,22 @@ pub fn metrics(trace: &Trace) -> Json {
 }
 
 /// Says a candidate as seed 000 does: what was included, in which form, and why not.
-pub fn pack(one: &Candidate) -> Value {
+pub fn pack(one: &PromptCandidate) -> Value {
     let is_included = match one.decision {
-        Decision::Full | Decision::Compact | Decision::Truncated => true,
-        Decision::Skipped | Decision::Dropped => false,
+        PromptDecision::Full | PromptDecision::Compact | PromptDecision::Truncated => true,
+        PromptDecision::Skipped | PromptDecision::Dropped => false,
     };
     let reason = match one.reason {
-        Reason::MaxChars => Some("max_chars"),
-        Reason::Budget | Reason::Joined if !is_included => Some("budget"),
-        Reason::Empty | Reason::Trigger => Some("empty"),
-        Reason::Budget
-        | Reason::Joined
-        | Reason::Required
-        | Reason::OverBudget
-        | Reason::Fits
-        | Reason::Lent
-        | Reason::OnlyForm => None,
+        PromptReason::MaxChars => Some("max_chars"),
+        PromptReason::Budget | PromptReason::Joined if !is_included => Some("budget"),
+        PromptReason::Empty | PromptReason::Trigger => Some("empty"),
+        PromptReason::Budget
+        | PromptReason::Joined
+        | PromptReason::Required
+        | PromptReason::OverBudget
+        | PromptReason::Fits
+        | PromptReason::Lent
+        | PromptReason::OnlyForm => None,
     };
     json!({
         "id": one.id,
@@ -79,7 +78,7 @@ pub fn pack(one: &Candidate) -> Value {
         "tokens": one.tokens,
         "order": one.position,
         "reason": reason,
-        "truncated": one.decision == Decision::Truncated,
+        "truncated": one.decision == PromptDecision::Truncated,
         "room": one.room_tokens,
     })
 }

@@ -2,9 +2,8 @@
 //!
 //! Providers cache whole blocks and for a time; this is the most that they can reuse.
 
+use stemmata_api::v1::CachedPrefix;
 use stemmata_model::{Chars, TokenCounter};
-
-use super::v1::CachedPrefix;
 
 /// Returns how much of a prompt's beginning is that of the previous one, in whole tokens by the counter in use: a token that
 /// also covers what differs is not counted.

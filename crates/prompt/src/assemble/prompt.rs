@@ -3,6 +3,7 @@
 //! The order is fixed, from what seldom changes to what always does: header, instructions, output schema, sources as they
 //! are declared, task, guidance, skip hints, and last the message that began the turn.
 
+use stemmata_api::v1::{PromptCandidate, PromptDecision, PromptTrace, PromptTurn, PromptVariant};
 use stemmata_model::{Chars, EventSeq, LedgerId, TokenCounter, Topic};
 
 use super::facts::TaskFacts;
@@ -10,7 +11,6 @@ use super::pack::{LengthUnit, Pack, PackLimits, SectionBudget};
 use super::prefix::cached_prefix;
 use super::sections;
 use super::select_packs::{Selected, select_packs};
-use super::v1::{self, Decision, TRACE_VERSION, Trace, TurnTraced, Variant};
 use crate::profile::Profile;
 use crate::select::{ContextReader, Found, Message, Scope, gather};
 use crate::strategy::{Anchors, SectionKind, Source, SourceTopic, Strategy};
@@ -121,7 +121,7 @@ pub struct Assembled {
     /// The prompt.
     pub text: String,
     /// Every decision that led to it.
-    pub trace: Trace,
+    pub trace: PromptTrace,
 }
 
 /// Makes the prompt of a turn.
@@ -149,24 +149,25 @@ pub fn build<R: ContextReader>(request: &PromptRequest<'_>, reader: &R) -> Resul
         .iter()
         .map(|source| is_turns(source).then(|| gather(source, &scope, reader)).transpose())
         .collect::<Result<Vec<Option<Found>>, _>>()?;
-    let mut forms: Forms = vec![Some(Variant::Full); sources.len()];
+    let mut forms: Forms = vec![Some(PromptVariant::Full); sources.len()];
     loop {
         let assembled = assembled(request, found_beside(sources, &turns, &forms, &scope, reader)?);
         let held = forms_of(sources, &assembled.trace);
-        let stands =
-            |(assumed, held): (&Option<Variant>, &Option<Variant>)| assumed.is_none() || assumed == held;
+        let stands = |(assumed, held): (&Option<PromptVariant>, &Option<PromptVariant>)| {
+            assumed.is_none() || assumed == held
+        };
         if forms.iter().zip(&held).all(stands) {
             return Ok(assembled);
         }
         // What was left out for something that the prompt has no room for is in it nowhere. Once more with what it has room for; and
         // where that makes it change again, nothing is left out.
-        let is_first = forms.iter().all(|form| *form == Some(Variant::Full));
+        let is_first = forms.iter().all(|form| *form == Some(PromptVariant::Full));
         forms = if is_first { held } else { vec![None; sources.len()] };
     }
 }
 
 /// Which form of each source others may rely on; none where the prompt has no whole form of it.
-type Forms = Vec<Option<Variant>>;
+type Forms = Vec<Option<PromptVariant>>;
 
 fn is_turns(source: &Source) -> bool {
     source.topic == SourceTopic::Turns
@@ -199,8 +200,8 @@ fn found_beside<R: ContextReader>(
     let told = turns.iter().zip(forms).filter_map(|(found, form)| {
         let found = found.as_ref()?;
         Some(match (*form)? {
-            Variant::Full => &found.turns,
-            Variant::Compact => &found.compact_turns,
+            PromptVariant::Full => &found.turns,
+            PromptVariant::Compact => &found.compact_turns,
         })
     });
     let told: Vec<_> = told.flatten().cloned().collect();
@@ -213,8 +214,8 @@ fn found_beside<R: ContextReader>(
         }
         let known = gather(source, &scope, reader)?;
         state.push_str(match form {
-            Some(Variant::Full) => &known.full,
-            Some(Variant::Compact) => &known.compact,
+            Some(PromptVariant::Full) => &known.full,
+            Some(PromptVariant::Compact) => &known.compact,
             None => "",
         });
         *place = Some(known);
@@ -228,18 +229,18 @@ fn found_beside<R: ContextReader>(
 }
 
 /// Returns which whole form the prompt has of each source of turns and of the state; of others it does not matter.
-fn forms_of(sources: &[Source], trace: &Trace) -> Forms {
+fn forms_of(sources: &[Source], trace: &PromptTrace) -> Forms {
     let form = |(index, source): (usize, &Source)| {
         if !is_turns(source) && source.topic != SourceTopic::State {
-            return Some(Variant::Full);
+            return Some(PromptVariant::Full);
         }
         let id = source_id(index, source);
         let candidate = trace.candidates.iter().find(|one| one.section == id)?;
         match candidate.decision {
-            Decision::Full => Some(Variant::Full),
-            Decision::Compact => Some(Variant::Compact),
+            PromptDecision::Full => Some(PromptVariant::Full),
+            PromptDecision::Compact => Some(PromptVariant::Compact),
             // There is nothing that others could have left out.
-            _ if candidate.full_tokens == 0 => Some(Variant::Full),
+            _ if candidate.full_tokens == 0 => Some(PromptVariant::Full),
             _ => None,
         }
     };
@@ -320,7 +321,7 @@ fn section_budget(strategy: &Strategy, pack: &Pack) -> SectionBudget {
     SectionBudget { id: pack.section.clone(), kind, cap, floor }
 }
 
-fn trace(request: &PromptRequest<'_>, selected: &Selected) -> Trace {
+fn trace(request: &PromptRequest<'_>, selected: &Selected) -> PromptTrace {
     let mut candidates = selected.candidates.clone();
     let cached_prefix =
         request.previous.map(|previous| cached_prefix(previous, &selected.text, request.counter));
@@ -330,8 +331,8 @@ fn trace(request: &PromptRequest<'_>, selected: &Selected) -> Trace {
         }
     }
     let seq = |seq: EventSeq| seq.to_string();
-    Trace {
-        version: TRACE_VERSION,
+    PromptTrace {
+        version: PromptTrace::VERSION,
         mode: mode_name(request.mode).to_owned(),
         turn: turn_traced(request),
         after: request.after().map(seq),
@@ -340,7 +341,7 @@ fn trace(request: &PromptRequest<'_>, selected: &Selected) -> Trace {
         sources: u64::try_from(request.strategy.sources.len()).unwrap_or(u64::MAX),
         budget: selected.budget.clone(),
         sections: selected.sections.clone(),
-        chars: candidates.iter().fold(0_u64, |sum, one: &v1::Candidate| sum.saturating_add(one.chars)),
+        chars: candidates.iter().fold(0_u64, |sum, one: &PromptCandidate| sum.saturating_add(one.chars)),
         candidates,
         truncation: selected.truncation.clone(),
         cached_prefix,
@@ -354,9 +355,9 @@ const fn mode_name(mode: Mode) -> &'static str {
     }
 }
 
-fn turn_traced(request: &PromptRequest<'_>) -> TurnTraced {
+fn turn_traced(request: &PromptRequest<'_>) -> PromptTurn {
     let trigger = request.trigger;
-    TurnTraced {
+    PromptTurn {
         ledger: request.ledger.map(ToString::to_string),
         agent: request.profile.id.to_string(),
         role: request.profile.role.to_string(),

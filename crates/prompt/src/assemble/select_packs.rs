@@ -2,12 +2,15 @@
 //!
 //! Where packs come from is not known here.
 
+use stemmata_api::v1::{
+    PromptBudget, PromptCandidate, PromptDecision, PromptItem, PromptReason, PromptSection, PromptTruncation,
+    PromptVariant,
+};
 use stemmata_model::{Chars, Tokens};
 
 use super::budget::{Bounds, Candidate, Choice, by_importance, choose};
 use super::guard::{Guard, Placed};
 use super::pack::{Pack, PackLimits, SectionBudget};
-use super::v1::{self, BudgetUse, Decision, Reason, SectionUse, TraceItem, Truncation, Variant};
 use crate::strategy::{Priority, SectionKind};
 
 /// A prompt's text and what became of each pack.
@@ -16,13 +19,13 @@ pub struct Selected {
     /// The text: the packs that are in it, in their order.
     pub text: String,
     /// Every pack once, in the order of the prompt.
-    pub candidates: Vec<v1::Candidate>,
+    pub candidates: Vec<PromptCandidate>,
     /// The sections that packs belong to, in the order of the prompt.
-    pub sections: Vec<SectionUse>,
+    pub sections: Vec<PromptSection>,
     /// The budget.
-    pub budget: BudgetUse,
+    pub budget: PromptBudget,
     /// What the guard did.
-    pub truncation: Truncation,
+    pub truncation: PromptTruncation,
 }
 
 /// Chooses packs within a budget and puts them together.
@@ -47,7 +50,7 @@ pub fn select_packs(packs: &[Pack], limits: &PackLimits<'_>) -> Selected {
     let (text, tokens) = run.fit_joined(&order);
     let budget = run.budget(&tokens, &text);
     let candidates = run.traced(&order, &tokens);
-    let truncation = Truncation {
+    let truncation = PromptTruncation {
         applied: is_applied,
         chars_max: limits.chars_max.map(|chars| chars.0),
         before_chars: before_chars.0,
@@ -91,11 +94,11 @@ fn placed(packs: &[Pack], choices: &[Choice], limits: &PackLimits<'_>) -> Vec<Pl
     packs.iter().zip(choices).map(|(pack, choice)| Placed::of(pack, *choice, limits.unit)).collect()
 }
 
-fn used(sections: &[SectionBudget], candidates: &[v1::Candidate]) -> Vec<SectionUse> {
+fn used(sections: &[SectionBudget], candidates: &[PromptCandidate]) -> Vec<PromptSection> {
     let uses = sections.iter().map(|section| {
         let own = candidates.iter().filter(|one| one.section == section.id);
         let used = own.fold(0_u64, |sum, one| sum.saturating_add(one.tokens));
-        SectionUse {
+        PromptSection {
             id: section.id.clone(),
             kind: section.kind.as_str().to_owned(),
             cap_tokens: section.cap.0,
@@ -174,21 +177,21 @@ impl Run<'_> {
         let is_smaller = cost.compact.is_some() && cost.compact < cost.full;
         // The guard on characters has had its say: a compact form that is longer is no way out.
         let is_shorter = unit.length(&pack.compact) <= one.chars;
-        if one.choice.variant == Some(Variant::Full) && is_smaller && is_shorter {
-            one.shrink(pack, unit, Reason::Joined);
+        if one.choice.variant == Some(PromptVariant::Full) && is_smaller && is_shorter {
+            one.shrink(pack, unit, PromptReason::Joined);
         } else {
             one.choice.variant = None;
-            one.drop_it(Reason::Joined);
+            one.drop_it(PromptReason::Joined);
             one.is_dropped = false;
         }
     }
 
-    fn budget(&self, tokens: &[Tokens], text: &str) -> BudgetUse {
+    fn budget(&self, tokens: &[Tokens], text: &str) -> PromptBudget {
         let used: Tokens = tokens.iter().copied().sum();
         let counted = self.limits.counter.count(text);
         let max = self.limits.max_tokens;
         let over = max.map_or(Tokens(0), |max| used.max(counted).saturating_sub(max));
-        BudgetUse {
+        PromptBudget {
             max_tokens: max.map(|max| max.0),
             remaining_tokens: max.map(|max| max.saturating_sub(used).0),
             over_budget_tokens: over.0,
@@ -197,7 +200,7 @@ impl Run<'_> {
         }
     }
 
-    fn traced(&self, order: &[usize], tokens: &[Tokens]) -> Vec<v1::Candidate> {
+    fn traced(&self, order: &[usize], tokens: &[Tokens]) -> Vec<PromptCandidate> {
         let mut offset = Chars(0);
         let mut traced = Vec::with_capacity(order.len());
         for (position, place) in order.iter().enumerate() {
@@ -206,7 +209,7 @@ impl Run<'_> {
             else {
                 continue;
             };
-            traced.push(v1::Candidate {
+            traced.push(PromptCandidate {
                 id: pack.id.clone(),
                 section: pack.section.clone(),
                 priority: pack.priority.as_str().to_owned(),
@@ -229,13 +232,13 @@ impl Run<'_> {
         traced
     }
 
-    fn items(&self, pack: &Pack, one: &Placed) -> Vec<TraceItem> {
+    fn items(&self, pack: &Pack, one: &Placed) -> Vec<PromptItem> {
         let is_in = |full: bool, compact: bool| match one.choice.variant {
-            Some(Variant::Full) => full && one.is_in(),
-            Some(Variant::Compact) => compact && one.is_in(),
+            Some(PromptVariant::Full) => full && one.is_in(),
+            Some(PromptVariant::Compact) => compact && one.is_in(),
             None => false,
         };
-        let items = pack.items.iter().map(|item| TraceItem {
+        let items = pack.items.iter().map(|item| PromptItem {
             id: item.id.clone(),
             tokens: self.limits.counter.count(&item.text).0,
             included: is_in(item.in_full, item.in_compact),
@@ -247,17 +250,17 @@ impl Run<'_> {
     }
 }
 
-fn reason(pack: &Pack, one: &Placed) -> Reason {
-    let is_trigger = one.choice.reason == Reason::Empty && pack.has_trigger;
-    if is_trigger { Reason::Trigger } else { one.choice.reason }
+fn reason(pack: &Pack, one: &Placed) -> PromptReason {
+    let is_trigger = one.choice.reason == PromptReason::Empty && pack.has_trigger;
+    if is_trigger { PromptReason::Trigger } else { one.choice.reason }
 }
 
-fn decision(one: &Placed) -> Decision {
+fn decision(one: &Placed) -> PromptDecision {
     match one.choice.variant {
-        _ if one.is_dropped => Decision::Dropped,
-        _ if one.is_truncated => Decision::Truncated,
-        Some(Variant::Full) => Decision::Full,
-        Some(Variant::Compact) => Decision::Compact,
-        None => Decision::Skipped,
+        _ if one.is_dropped => PromptDecision::Dropped,
+        _ if one.is_truncated => PromptDecision::Truncated,
+        Some(PromptVariant::Full) => PromptDecision::Full,
+        Some(PromptVariant::Compact) => PromptDecision::Compact,
+        None => PromptDecision::Skipped,
     }
 }

@@ -1,9 +1,9 @@
 //! Whole prompts over a made-up ledger.
 
+use stemmata_api::v1::{PromptDecision, PromptReason, PromptTrace};
 use stemmata_model::quote::is_hidden;
 use stemmata_model::{Chars, Estimate, EventSeq, Json, Party, TokenCounter, Tokens, Topic};
 
-use super::v1::{Decision, Reason};
 use super::*;
 use crate::profile::Profile;
 use crate::select::Message;
@@ -151,10 +151,10 @@ fn anchors_and_trigger_survive_a_tiny_budget_and_the_trace_says_what_it_cost() {
     let Ok(Assembled { text, trace }) = build(&request, &MadeUp::of(9));
     assert!(text.contains("Messages from topic: A") && !text.contains("Messages from topic: B"));
     assert_eq!(trace.budget.over_budget_tokens, trace.budget.used_tokens - 10);
-    let decisions: Vec<(&str, Decision, Reason)> =
+    let decisions: Vec<(&str, PromptDecision, PromptReason)> =
         trace.candidates.iter().map(|one| (one.id.as_str(), one.decision, one.reason)).collect();
-    assert_eq!(decisions.get(3), Some(&("source:A:0", Decision::Compact, Reason::OverBudget)));
-    assert_eq!(decisions.get(4), Some(&("source:B:1", Decision::Skipped, Reason::Budget)));
+    assert_eq!(decisions.get(3), Some(&("source:A:0", PromptDecision::Compact, PromptReason::OverBudget)));
+    assert_eq!(decisions.get(4), Some(&("source:B:1", PromptDecision::Skipped, PromptReason::Budget)));
 }
 
 #[test]
@@ -168,7 +168,6 @@ fn what_does_not_change_keeps_its_bytes_and_the_prefix_is_reported() {
     let Ok(second) = build(&PromptRequest { previous: Some(&first.text), ..request }, &MadeUp::of(9));
     let Ok(again) = build(&PromptRequest { previous: Some(&first.text), ..request }, &MadeUp::of(9));
     assert_eq!(second, again, "the same request gives the same bytes");
-    assert_eq!(second.trace.to_json(), again.trace.to_json());
     let cached: Vec<(&str, bool)> = second
         .trace
         .candidates
@@ -236,9 +235,9 @@ fn the_longest_prompt_is_cut_between_characters_and_keeps_its_trigger() {
     assert!(Chars::of(&text) <= CHARS_MAX);
     assert!(trace.truncation.applied && trace.truncation.after_chars <= 500_000);
     assert!(text.ends_with(&format!("{}\n", "é".repeat(300_000))), "what began the turn is whole");
-    let decisions: Vec<Decision> = trace.candidates.iter().map(|one| one.decision).collect();
+    let decisions: Vec<PromptDecision> = trace.candidates.iter().map(|one| one.decision).collect();
     assert!(
-        decisions.contains(&Decision::Truncated) && decisions.contains(&Decision::Dropped),
+        decisions.contains(&PromptDecision::Truncated) && decisions.contains(&PromptDecision::Dropped),
         "{decisions:?}"
     );
 }
@@ -270,8 +269,8 @@ fn a_trace_comes_back_from_its_json() {
     let ledger = MadeUp { hits: vec![hit("ctx-1", "x")], ..MadeUp::of(3) };
     let Ok(Assembled { trace, .. }) =
         build(&PromptRequest::new(&worker, &strategy, anchors(), &Estimate), &ledger);
-    let text = trace.to_json();
-    assert_eq!(serde_json::from_str::<v1::Trace>(&text).expect("a trace"), trace);
+    let text = serde_json::to_string(&trace).expect("a trace has only text keys");
+    assert_eq!(serde_json::from_str::<PromptTrace>(&text).expect("a trace"), trace);
     assert!(
         text.starts_with(
             "{\"version\":1,\"mode\":\"full\",\"turn\":{\"agent\":\"agent-1\",\"role\":\"worker\"}"
@@ -294,7 +293,7 @@ fn an_optional_pack_whose_full_text_is_empty_is_given_in_its_compact_form() {
         };
         let selected = select_packs(&[pack], &limits);
         assert_eq!(selected.text, "short\n");
-        assert_eq!(selected.candidates.first().map(|one| one.decision), Some(Decision::Compact));
+        assert_eq!(selected.candidates.first().map(|one| one.decision), Some(PromptDecision::Compact));
     }
 }
 

@@ -67,6 +67,17 @@ pub enum Form {
     Compact,
 }
 
+impl Form {
+    /// Returns the name used in JSON output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Whole => "whole",
+            Self::Alone => "alone",
+            Self::Compact => "compact",
+        }
+    }
+}
+
 /// Chooses candidates for a task, the best first, and writes them. What only repeats the task is left out. The text has at
 /// most so many tokens by the counter in use. No kind has more than 40 hundredths before all others were looked at; what is
 /// then left is there for any.

@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 
+use stemmata_api::v1::PromptImage;
 use stemmata_model::{EventSeq, Timestamp, Tokens};
 
 use super::groups::keep_groups_whole;
 use super::message::Message;
 use super::reader::{ContextReader, Hit, MessageQuery, MessagesOf, ReadOrder, RetrieveQuery, StateQuery};
 use super::render::{hit_text, message_text, retrieved_text, state_text, topic_text, turns_text};
-use crate::assemble::v1::TraceImage;
 use crate::reduce::cut::cut;
 use crate::strategy::{AMOUNT_MAX, Anchors, RETRIEVED_DEFAULT, Selection, Source, SourceTopic, Window};
 
@@ -71,7 +71,7 @@ pub struct Item {
     /// Whether the compact form has it.
     pub in_compact: bool,
     /// The images that it names.
-    pub images: Vec<TraceImage>,
+    pub images: Vec<PromptImage>,
     /// How well it fits, of hits.
     pub score_permille: Option<u64>,
     /// Why it was found, of hits; what was left out of it, of messages.

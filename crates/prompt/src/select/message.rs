@@ -2,9 +2,8 @@
 //!
 //! Not how it is stored.
 
+use stemmata_api::v1::PromptImage;
 use stemmata_model::{Event, Json, Party, Payload, Timestamp};
-
-use crate::assemble::v1::TraceImage;
 
 /// A message that may enter a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +26,7 @@ pub struct Message {
     /// The tool calls that it answers. Only turns have them.
     pub answers: Vec<String>,
     /// The images that its text names. Only turns have them.
-    pub images: Vec<TraceImage>,
+    pub images: Vec<PromptImage>,
 }
 
 /// A part of a message that makes calls.

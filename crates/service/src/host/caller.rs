@@ -11,14 +11,13 @@ use stemmata_api::{Answer, v1};
 use stemmata_engine::{
     Candidate, CaptureOptions, Engine, EngineError, Nudged, Streams, Wanted, is_session_there,
 };
-use stemmata_model::Trigger;
+use stemmata_model::{Closure, Trigger};
 use stemmata_store::Session;
 
 use super::Host;
 use super::sessions::{current, unread};
 use crate::fault::{Fault, io_failed, problem_of, with_causes};
 use crate::local::bad_request;
-use crate::wire;
 
 /// Transcripts of a directory that are read for git at most: beside a session its subagents may be writing.
 const READ_HERE_MAX: usize = 4;
@@ -85,16 +84,15 @@ impl Host {
             let mut caller = Caller::new(self, dir, Reach::All)?;
             let session = caller.of(whose)?;
             let engine = &caller.engine;
-            let id = current(&caller.engine, &session, &mut caller.unread)?;
-            let ctx = id.parse()?;
+            let ctx = current(&caller.engine, &session, &mut caller.unread)?;
             let commit = engine.store().commit(ctx)?;
             let sightings = engine.store().sightings(ctx, 1)?;
             let named = Named {
-                id,
-                session_id: sightings.first().map(|sighting| sighting.session.to_string()),
-                closure: commit.map(|commit| commit.closure.as_str().to_owned()).unwrap_or_default(),
+                id: ctx,
+                session_id: sightings.first().map(|sighting| sighting.session.clone()),
+                closure: commit.map_or(Closure::Closed, |commit| commit.closure),
             };
-            let notes = wire::notes(&engine.note_of_origin(ctx)?);
+            let notes = engine.note_of_origin(ctx)?;
             Ok(Current { named, notes, unread: caller.unread })
         };
         current().map_err(|fault| fault.0)

@@ -10,9 +10,9 @@ use stemmata_api::v1::{
 };
 use stemmata_api::{Answer, Code, Control, Problem, Service};
 use stemmata_engine::{
-    CHECKPOINT_FILE_BYTES_MAX, CheckpointFile, Drift, TempFiles, create_private, git_head, tree_root,
+    CHECKPOINT_FILE_BYTES_MAX, CheckpointFile, TempFiles, create_private, git_head, tree_root,
 };
-use stemmata_model::WORK_FILES_MAX;
+use stemmata_model::{NoteCode, WORK_FILES_MAX};
 use stemmata_store::read_bounded;
 
 use super::Host;
@@ -65,11 +65,11 @@ impl Host {
             let more =
                 || format!("more files were touched than have checksums: {WORK_FILES_MAX}, the latest");
             let messages = (!is_all).then(more).into_iter().chain(missing);
-            let note = |message| Note { code: "degraded".to_owned(), message, line: None };
+            let note = |message| Note::new(NoteCode::Degraded, message);
             Ok(CheckpointSaved {
                 path: path.to_string_lossy().into_owned(),
                 ctx: made.ctx,
-                timestamp: file.timestamp.to_string(),
+                timestamp: file.timestamp,
                 bytes: text.len() as u64,
                 git_head: file.state.git_head.clone(),
                 files: file.state.file_checksums.len() as u64,
@@ -124,7 +124,7 @@ fn tree_of(
 fn loaded(
     path: &Path,
     file: &CheckpointFile,
-    (drift, git_head_now): (Drift, Option<String>),
+    (drift, git_head_now): (CheckpointDrift, Option<String>),
     given: stemmata_api::v1::CheckpointContext,
 ) -> CheckpointLoaded {
     let state = &file.state;
@@ -133,12 +133,11 @@ fn loaded(
         text: task.text.clone(),
         status: task.status.clone(),
     };
-    let Drift { changed, missing, new, same, unread } = drift;
     CheckpointLoaded {
         path: path.to_string_lossy().into_owned(),
-        timestamp: file.timestamp.to_string(),
+        timestamp: file.timestamp,
         ctx: given.ctx,
-        named_ctx: file.snapshot.ctx.to_string(),
+        named_ctx: file.snapshot.ctx,
         imported: given.imported,
         phase: state.phase.clone(),
         tasks_completed: state.tasks_completed,
@@ -148,7 +147,7 @@ fn loaded(
         errors: state.metrics.errors,
         git_head: state.git_head.clone(),
         git_head_now,
-        drift: CheckpointDrift { changed, missing, new, unread, same },
+        drift,
         notes: given.notes,
     }
 }

@@ -171,7 +171,7 @@ fn remove_sidecars(service: &dyn GiveBack, client: &'static Client, copy: &Sessi
         let names: Vec<&str> = sidecar.name.split('/').collect();
         let place = folder.and_then(|folder| kept.place((transcript, copy.session.as_str()), folder, &names));
         let Some(target) = place.filter(|target| target.is_file()) else { continue };
-        let request = CommitRequest { ctx: sidecar.ctx.clone() };
+        let request = CommitRequest { ctx: sidecar.ctx.to_string() };
         let mut placed = blake3::Hasher::new();
         service.native(&request, &mut placed, &Control::none())?;
         let mut found = blake3::Hasher::new();

@@ -159,7 +159,7 @@ fn something_else(
     let session = home.engine().ok()?.find_session(&path.to_string_lossy()).ok()??;
     Some(v1::Diagnosis {
         path: path.to_string_lossy().into_owned(),
-        format: session.format.to_string(),
+        format: session.format,
         version: None,
         ok: false,
         lines: 0,

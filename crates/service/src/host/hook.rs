@@ -39,9 +39,9 @@ pub struct HookRequest {
     /// The kind of agent that its environment names.
     pub template: Option<String>,
     /// The ticket being worked on.
-    pub ticket: Option<String>,
+    pub ticket: Option<TicketId>,
     /// The discussion thread.
-    pub thread: Option<String>,
+    pub thread: Option<ThreadId>,
     /// Whether an agent is told what of its session was lost.
     pub briefs: bool,
     /// The process of the hook.
@@ -326,8 +326,8 @@ impl Host {
             granularity: settings.granularity,
             leaf: settings.provisional.keeps(duty.trigger, duty.is_significant),
             // A name that is none is somebody else's variable.
-            ticket: request.ticket.as_deref().and_then(|name| TicketId::new(name).ok()),
-            thread: request.thread.as_deref().and_then(|name| ThreadId::new(name).ok()),
+            ticket: request.ticket.clone(),
+            thread: request.thread.clone(),
             template_alias: request.template.as_deref().and_then(|name| Template::new(name).ok()),
             ..CaptureOptions::live(duty.trigger)
         }

@@ -160,11 +160,11 @@ pub(super) fn all(host: &Host, request: &StatusRequest, used: &Used) -> Vec<v1::
             state: if is_new && matches!(state, State::None) { "off" } else { state.name() }.to_owned(),
             program,
             reason,
-            heard_at: heard_at.map(|at| at.to_string()),
-            used_at: used_at.map(|at| at.to_string()),
+            heard_at,
+            used_at,
             unheard: is_unheard,
             trouble: trouble.map(|trouble| trouble.reason.clone()),
-            trouble_at: trouble.map(|trouble| Timestamp::from_micros(trouble.at).to_string()),
+            trouble_at: trouble.map(|trouble| Timestamp::from_micros(trouble.at)),
         });
     }
     found

@@ -13,12 +13,11 @@ impl Host {
     ///
     /// # Errors
     /// `ledger_not_found`, `store_refused` where a file is there and is not to be replaced.
-    pub fn export_ledger(&self, ledger: &str, out: &Path, replace: bool) -> Answer<v1::LedgerExported> {
+    pub fn export_ledger(&self, ledger: &LedgerId, out: &Path, replace: bool) -> Answer<v1::LedgerExported> {
         self.with(|home| {
-            let id = LedgerId::new(ledger)?;
-            let done = home.engine()?.export_cluster(&id, out, replace)?;
+            let done = home.engine()?.export_cluster(ledger, out, replace)?;
             Ok(v1::LedgerExported {
-                ledger: id.to_string(),
+                ledger: ledger.clone(),
                 path: out.to_string_lossy().into_owned(),
                 events: done.events,
                 gone: done.gone,
@@ -32,14 +31,13 @@ impl Host {
     ///
     /// # Errors
     /// `not_a_store`, `ledger_has_events`, `bad_name`. A failure leaves what was read until then.
-    pub fn import_ledger(&self, file: &Path, into: Option<&str>) -> Answer<(v1::Ledger, Vec<v1::Note>)> {
+    pub fn import_ledger(&self, file: &Path, into: Option<&LedgerId>) -> Answer<(v1::Ledger, Vec<v1::Note>)> {
         self.with(|home| {
             let engine = home.renewed()?;
-            let into = into.map(LedgerId::new).transpose()?;
-            let (cluster, notes) = engine.import_cluster(file, into.as_ref())?;
+            let (cluster, notes) = engine.import_cluster(file, into)?;
             let known = engine.log().ledger(&cluster.ledger)?;
             let known = known.ok_or(stemmata_store::StoreError::LedgerMissing(cluster.ledger))?;
-            Ok((wire::ledger::ledger(&known), wire::notes(&notes)))
+            Ok((wire::ledger::ledger(&known), notes))
         })
     }
 }

@@ -8,7 +8,6 @@ use stemmata_model::{LedgerId, Note};
 
 use super::Host;
 use crate::fault::Fault;
-use crate::wire;
 
 /// Asks for the ledger of a directory's project.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +37,7 @@ pub enum MakeLedger {
 #[derive(Debug, Clone, PartialEq)]
 pub struct LedgerOf {
     /// Its id.
-    pub ledger: String,
+    pub ledger: LedgerId,
     /// What the user should know about how it was found.
     pub notes: Vec<v1::Note>,
 }
@@ -52,7 +51,7 @@ impl Host {
     pub fn ledger_of(&self, request: &LedgerOfRequest) -> Answer<LedgerOf> {
         self.with_engine(|engine| {
             let (ledger, notes) = found(engine, request)?;
-            Ok(LedgerOf { ledger: ledger.to_string(), notes: wire::notes(&notes) })
+            Ok(LedgerOf { ledger, notes })
         })
     }
 }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use stemmata_api::Answer;
 use stemmata_api::v1::Placed;
 use stemmata_engine::{HeldSession, Holding, RuntimeHome, clients::Client, runtime_of};
-use stemmata_model::FormatId;
 
 use super::Host;
 use super::place::{WhatToPlace, place_of};
@@ -22,11 +21,10 @@ impl Host {
     }
 
     fn claimed(&self, placed: &Placed) -> Result<Option<String>, Fault> {
-        let format = FormatId::new(placed.format.as_str())?;
-        let client = place_of(runtime_of(&format))?;
+        let client = place_of(runtime_of(&placed.format))?;
         let config_dir = self.config_dir(client)?;
         let (path, cwd) = (Path::new(&placed.path), Path::new(&placed.cwd));
-        let held = held(client, (&placed.session_id, path), (Some(cwd), &config_dir));
+        let held = held(client, (placed.session_id.as_str(), path), (Some(cwd), &config_dir));
         let clients = self.home.clients(&self.machine.processes);
         let holding = match clients.process(std::process::id()) {
             Some(own) => clients.claim(&own, &held)?,
@@ -39,7 +37,7 @@ impl Host {
     pub(super) fn own(&self, what: &WhatToPlace<'_>) -> Result<Result<Placed, String>, Fault> {
         let request = what.request;
         let engine = self.home.engine()?;
-        let ctx = request.ctx.parse()?;
+        let ctx = request.ctx;
         if request.at.is_some() || request.stop != "compaction" {
             return Ok(Err("only a part of the session is wanted".to_owned()));
         }
@@ -75,8 +73,8 @@ impl Host {
             return Ok(Err(reason));
         }
         Ok(Ok(Placed {
-            ctx: request.ctx.clone(),
-            session_id: own.session.to_string(),
+            ctx,
+            session_id: own.session,
             path: own.path.to_string_lossy().into_owned(),
             format: what.preview.format.clone(),
             bytes: own.bytes,

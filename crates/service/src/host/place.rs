@@ -11,7 +11,7 @@ use stemmata_engine::{
     clients::{self, Client},
     runtime_of, transcript_of,
 };
-use stemmata_model::{FormatId, NoteCode};
+use stemmata_model::{CommitId, FormatId, NoteCode};
 
 use super::Host;
 use super::hooks::is_program;
@@ -24,7 +24,7 @@ use crate::wire;
 #[derive(Debug, Clone)]
 pub struct PlaceRequest {
     /// The commit.
-    pub ctx: String,
+    pub ctx: CommitId,
     /// The session that was named, where one was: of several that hold the commit it is the one to resume.
     pub session: Option<String>,
     /// The client that continues it, by any of its names; none: the one that it comes from.
@@ -92,10 +92,8 @@ impl Host {
         control: &Control<'_>,
     ) -> Result<Placed, Fault> {
         let better = self.better_than_named(request)?;
-        let mended = better.as_ref().map(|better| {
-            let ctx = better.ctx.to_string();
-            PlaceRequest { ctx, reuses: false, ..request.clone() }
-        });
+        let mended =
+            better.as_ref().map(|better| PlaceRequest { ctx: better.ctx, reuses: false, ..request.clone() });
         let request = mended.as_ref().unwrap_or(request);
         let what = self.what_to_place(service, request)?;
         let mut copied_because = better.map(|better| format!("its transcript is damaged, {}", better.why));
@@ -124,7 +122,7 @@ impl Host {
         let Some(id) = named else { return Ok(None) };
         let engine = self.home.engine()?;
         let Some(session) = engine.find_session(id)? else { return Ok(None) };
-        if session.tip.is_none_or(|tip| tip.to_string() != request.ctx) {
+        if session.tip != Some(request.ctx) {
             return Ok(None);
         }
         let judged_by = |format: &FormatId| self.judged_by(format, request.client_version.as_deref());
@@ -142,8 +140,7 @@ impl Host {
         }
         let runtime = request.runtime.as_deref().map(named).transpose()?;
         let preview = service.prepare_placement(&prepare(request, runtime, true))?;
-        let format = FormatId::new(preview.format.as_str())?;
-        let client = place_of(runtime_of(&format))?;
+        let client = place_of(runtime_of(&preview.format))?;
         let config_dir = self.config_dir(client)?;
         let cwd = match (&request.cwd, &preview.origin_cwd) {
             (Some(cwd), _) => cwd.clone(),
@@ -173,7 +170,7 @@ impl Host {
             Err(_) if dry_run => {
                 let message =
                     format!("`{program}` was not found on the `PATH`: install it before you run this");
-                Ok(Some(Note { code: NoteCode::Degraded.as_str().to_owned(), message, line: None }))
+                Ok(Some(Note::new(NoteCode::Degraded, message)))
             }
             found => found.map(|()| None),
         }
@@ -215,11 +212,11 @@ impl Host {
         let is_own = runtime_of(&wish.format) == what.client.id && prepared.losses.is_none();
         let files = (&file, what.config_dir.as_path());
         let given = if is_own {
-            self.give_sidecars(service, (&what.request.ctx, what.client), files, control)?
+            self.give_sidecars(service, (what.request.ctx, what.client), files, control)?
         } else {
             GivenBack::default()
         };
-        let told = told(what, prepared, file, [notes, wire::notes(&given.notes())].concat());
+        let told = told(what, prepared, file, [notes, given.notes()].concat());
         Ok(Placed { sidecars: given.files, ..told })
     }
 
@@ -237,9 +234,9 @@ impl Host {
         let mut placing = Placing::rehearse(&wish, &self.home.cache_dir(), ports)?;
         // A fork within a commit has no commit of its own yet.
         let request = MaterializeRequest {
-            ctx: Some(what.request.ctx.clone()),
+            ctx: Some(what.request.ctx.to_string()),
             at: what.request.at.clone(),
-            ..context(&prepared, Some(prepared.format.clone()))
+            ..context(&prepared, Some(prepared.format.to_string()))
         };
         let made = service.materialize(&request, &mut placing, control)?;
         prepared.losses = made.losses;
@@ -248,15 +245,14 @@ impl Host {
     }
 
     fn wish(&self, what: &WhatToPlace<'_>, prepared: &PreparedPlacement) -> Result<PlacingWish, Fault> {
-        let format = FormatId::new(prepared.format.as_str())?;
         Ok(PlacingWish {
-            continues: prepared.continues.parse()?,
+            continues: prepared.continues,
             config_dir: what.config_dir.clone(),
             cwd: what.cwd.clone(),
             origin_cwd: prepared.origin_cwd.clone(),
             // As `doctor` judges, so that both say the same of a session.
-            client_version: self.judged_by(&format, what.request.client_version.as_deref()),
-            format,
+            client_version: self.judged_by(&prepared.format, what.request.client_version.as_deref()),
+            format: prepared.format.clone(),
             conversion_of: prepared.conversion_of.as_ref().map(wire::place::conversion_of).transpose()?,
         })
     }
@@ -284,7 +280,7 @@ pub(super) fn place_of(runtime: &str) -> Result<&'static Client, Fault> {
 
 fn prepare(request: &PlaceRequest, runtime: Option<&str>, dry_run: bool) -> PreparePlacementRequest {
     PreparePlacementRequest {
-        ctx: request.ctx.clone(),
+        ctx: request.ctx.to_string(),
         runtime: runtime.map(str::to_owned),
         stop: request.stop.clone(),
         at: request.at.clone(),
@@ -293,14 +289,14 @@ fn prepare(request: &PlaceRequest, runtime: Option<&str>, dry_run: bool) -> Prep
 }
 
 fn context(prepared: &PreparedPlacement, format: Option<String>) -> MaterializeRequest {
-    let (ctx, stop) = (Some(prepared.continues.clone()), prepared.stop.clone());
+    let (ctx, stop) = (Some(prepared.continues.to_string()), prepared.stop.clone());
     MaterializeRequest { ctx, at: None, stop, format, budget_tokens: None }
 }
 
 fn told(what: &WhatToPlace<'_>, prepared: PreparedPlacement, file: PlacedFile, notes: Vec<Note>) -> Placed {
     Placed {
         ctx: prepared.continues,
-        session_id: file.session.to_string(),
+        session_id: file.session.clone(),
         path: file.path.to_string_lossy().into_owned(),
         format: prepared.format,
         bytes: file.bytes,
@@ -314,7 +310,7 @@ fn told(what: &WhatToPlace<'_>, prepared: PreparedPlacement, file: PlacedFile, n
         copied_because: None,
         dry_run: false,
         sidecars: 0,
-        notes: [notes, wire::notes(&file.notes), prepared.notes].concat(),
+        notes: [notes, file.notes.clone(), prepared.notes].concat(),
     }
 }
 

@@ -83,9 +83,6 @@ fn real(path: PathBuf) -> PathBuf {
 
 fn exclusions(policy: &CapturePolicy) -> v1::Exclusions {
     let text = |path: &Path| path.to_string_lossy().into_owned();
-    let pause = |pause: &Pause| v1::Pause {
-        project: pause.project.as_deref().map(text),
-        until: pause.until.map(|until| until.to_string()),
-    };
+    let pause = |pause: &Pause| v1::Pause { project: pause.project.as_deref().map(text), until: pause.until };
     v1::Exclusions { excluded: policy.excluded.clone(), pauses: policy.pauses.iter().map(pause).collect() }
 }

@@ -56,13 +56,8 @@ impl Host {
                 }
             }
             files.extend(sidecars);
-            let notes = wire::notes(&given.notes());
-            Ok(v1::Recovered {
-                session_id: session.session.to_string(),
-                dry_run: request.dry_run,
-                files,
-                notes,
-            })
+            let notes = given.notes();
+            Ok(v1::Recovered { session_id: session.session.clone(), dry_run: request.dry_run, files, notes })
         })
     }
 
@@ -249,8 +244,8 @@ fn told(copy: &RecoveredCopy, path: &Path, what: &str) -> v1::RecoveredFile {
     v1::RecoveredFile {
         path: path.to_string_lossy().into_owned(),
         what: what.to_owned(),
-        ctx: copy.ctx.to_string(),
-        format: copy.format.to_string(),
+        ctx: copy.ctx,
+        format: copy.format.clone(),
         bytes: copy.bytes,
         messages: copy.validation.messages_sent,
         damage: None,

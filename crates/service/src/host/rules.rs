@@ -18,7 +18,7 @@ impl Host {
             is_current: rules_file_hash(&known.path).as_ref() == Some(&known.hash),
             path: known.path.to_string_lossy().into_owned(),
             hash: known.hash,
-            trusted_at: Timestamp::from_micros(known.at).to_string(),
+            trusted_at: Timestamp::from_micros(known.at),
         };
         self.with(|home| {
             Ok(v1::TrustedRules { trusted: home.trusted_rules()?.into_iter().map(of).collect() })

@@ -6,6 +6,7 @@ use stemmata_api::v1::{FindRequest, Found, Session, UnforgetRequest, Unforgotten
 use stemmata_api::{Answer, Chains, Maintain};
 
 use stemmata_engine::{Engine, EngineError, ImportFailure};
+use stemmata_model::CommitId;
 
 use super::Host;
 use super::place::place_of;
@@ -20,7 +21,7 @@ pub struct Latest {
     /// The session, as it was known.
     pub session: Session,
     /// Its newest commit, brought up to date.
-    pub ctx: String,
+    pub ctx: CommitId,
     /// Newer ones that no client can continue.
     pub skipped: Vec<Session>,
     /// What was not read on the way, in words.
@@ -105,7 +106,7 @@ impl Host {
                 session = whole;
             }
             let cut = wire::session::cut(&engine, &session)?;
-            let session_id = Some(session.session.to_string());
+            let session_id = Some(session.session);
             Ok(Some(Found { ctx, session_id, prompt: None, range: None, cut, redirected_from: None }))
         };
         let found = own().map_err(|fault| fault.0)?.map_or_else(|| service.find(request), Ok)?;
@@ -150,11 +151,11 @@ pub(super) fn current(
     engine: &Engine,
     session: &stemmata_store::Session,
     unread: &mut Vec<String>,
-) -> Result<String, Fault> {
+) -> Result<CommitId, Fault> {
     let (ctx, failure) = engine.current_or_stored(session)?;
     let said = self::unread(failure.as_slice());
     unread.extend(said.into_iter().filter(|said| !unread.contains(said)).collect::<Vec<_>>());
-    Ok(ctx.to_string())
+    Ok(ctx)
 }
 
 /// Returns what was not read, in words.

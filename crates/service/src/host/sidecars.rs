@@ -9,6 +9,7 @@ use stemmata_api::v1::{self, CommitRequest, SidecarsRequest};
 use stemmata_api::{Control, GiveBack};
 use stemmata_engine::clients::{Client, SidecarFolder, SidecarKind};
 use stemmata_engine::{Engine, PlacedFile, TempFiles, create_private};
+use stemmata_model::CommitId;
 use stemmata_model::{Note, NoteCode, plural};
 use stemmata_store::Session;
 
@@ -75,13 +76,13 @@ impl Host {
     pub(super) fn give_sidecars(
         &self,
         service: &dyn GiveBack,
-        (ctx, client): (&str, &'static Client),
+        (ctx, client): (CommitId, &'static Client),
         (file, config_dir): (&PlacedFile, &Path),
         control: &Control<'_>,
     ) -> Result<GivenBack, Fault> {
         let mut given = GivenBack::default();
         let Some(kept) = client.sidecars else { return Ok(given) };
-        let listed = match service.sidecars(&SidecarsRequest { ctx: ctx.to_owned() }) {
+        let listed = match service.sidecars(&SidecarsRequest { ctx: ctx.to_string() }) {
             Ok(listed) => listed,
             // The session is placed by now.
             Err(problem) => {
@@ -89,7 +90,7 @@ impl Host {
                 return Ok(given);
             }
         };
-        let (files, here) = (self.home.temp_files(), self.home.identity()?.machine.to_string());
+        let (files, here) = (self.home.temp_files(), self.home.identity()?.machine.clone());
         for sidecar in listed.sidecars {
             let folder = kept.folders.iter().find(|folder| folder.name == sidecar.folder);
             // A session that is placed has no subagents of its own.
@@ -102,7 +103,7 @@ impl Host {
             let Some(target) = kept.place((&file.path, file.session.as_str()), folder, &names) else {
                 continue;
             };
-            let request = CommitRequest { ctx: sidecar.ctx.clone() };
+            let request = CommitRequest { ctx: sidecar.ctx.to_string() };
             let mut write = |out: &mut dyn Write| -> Result<(), Fault> {
                 service.native(&request, out, control)?;
                 Ok(())
@@ -162,8 +163,8 @@ pub(super) fn recover_sidecars(
         files.push(v1::RecoveredFile {
             path: sidecar.session.key.path.clone(),
             what: "written".to_owned(),
-            ctx: sidecar.ctx.to_string(),
-            format: sidecar.session.format.to_string(),
+            ctx: sidecar.ctx,
+            format: sidecar.session.format.clone(),
             bytes: sidecar.bytes,
             messages: 0,
             damage: None,

@@ -7,6 +7,7 @@ use stemmata_api::{Answer, Code, Control, PageRequest, Problem, Service};
 use stemmata_engine::prompt::strategy;
 use stemmata_engine::tokens;
 use stemmata_engine::{AgentConfig, AgentTemplate, StartMode, Templates};
+use stemmata_model::CommitId;
 
 use super::Host;
 use super::place::{PlaceRequest, is_directory};
@@ -37,7 +38,7 @@ pub struct StartFrom<'a> {
     /// Where the commit is.
     pub service: &'a dyn Service,
     /// The commit.
-    pub ctx: String,
+    pub ctx: CommitId,
     /// End the context at this entry.
     pub at: Option<String>,
 }
@@ -116,10 +117,10 @@ impl Host {
             None => (StartMode::Fresh, None),
             Some(from) => {
                 let page = PageRequest { after: None, limit: Some(1) };
-                let next = from.service.children(&ChildrenRequest { ctx: from.ctx.clone(), page })?;
+                let next = from.service.children(&ChildrenRequest { ctx: from.ctx.to_string(), page })?;
                 let mode = if next.commits.is_empty() { StartMode::Resume } else { StartMode::Fork };
                 let wish = PlaceRequest {
-                    ctx: from.ctx.clone(),
+                    ctx: from.ctx,
                     session: None,
                     runtime: Some(template.runtime.clone()),
                     cwd: Some(request.cwd.clone()),

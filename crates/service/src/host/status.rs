@@ -96,7 +96,7 @@ fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Statu
             copies: totals.copies,
         }),
         quota: home.quota_of(&usage).and_then(wire::quota::warning),
-        hook_trouble_at: trouble.as_ref().map(|trouble| Timestamp::from_micros(trouble.at).to_string()),
+        hook_trouble_at: trouble.as_ref().map(|trouble| Timestamp::from_micros(trouble.at)),
         hook_trouble: trouble.map(|trouble| trouble.reason),
         hooks: hooks::all(host, request, &used),
         left_by_hooks: u64::try_from(home.markers().count()).unwrap_or(u64::MAX),

@@ -296,13 +296,13 @@ fn watched(imported: &ImportedSession) -> (v1::Watched, Option<String>) {
     let known = &imported.captured.session;
     let watched = v1::Watched {
         path: imported.path.to_string_lossy().into_owned(),
-        session_id: known.session.to_string(),
-        format: known.format.to_string(),
-        tip: known.tip.map(|tip| tip.to_string()),
+        session_id: known.session.clone(),
+        format: known.format.clone(),
+        tip: known.tip,
         new_commits: imported.captured.new_commits,
         commits: known.commits,
         bytes_redacted: imported.captured.bytes_redacted,
-        notes: wire::notes(&imported.captured.notes),
+        notes: imported.captured.notes.clone(),
     };
     (watched, wire::session::title(known.title.as_deref()))
 }

@@ -20,18 +20,20 @@ pub(super) fn entries(engine: &Engine, request: &EntriesRequest) -> Result<Entry
 }
 
 fn page(around: &Around) -> EntryPage {
-    let forgotten = (around.forgotten > 0).then(|| Note {
-        code: "entries_forgotten".to_owned(),
-        message: format!("{} of the entries around it were forgotten", around.forgotten),
-        line: None,
+    let forgotten = (around.forgotten > 0).then(|| {
+        Note::new(
+            "entries_forgotten",
+            format!("{} of the entries around it were forgotten", around.forgotten),
+        )
     });
-    let cut = around.is_cut.then(|| Note {
-        code: "chain_cut".to_owned(),
-        message: "the chain continues; name one of its newer commits to read on from there".to_owned(),
-        line: None,
+    let cut = around.is_cut.then(|| {
+        Note::new(
+            "chain_cut",
+            "the chain continues; name one of its newer commits to read on from there".to_owned(),
+        )
     });
     EntryPage {
-        ctx: around.ctx.to_string(),
+        ctx: around.ctx,
         entries: around.entries.iter().map(text).collect(),
         total: around.total,
         before: around.before.map(|ordinal| format!("@{ordinal}")),
@@ -45,12 +47,12 @@ fn text(found: &AroundEntry) -> EntryText {
     let entry = &found.entry;
     EntryText {
         ordinal: found.ordinal,
-        ctx: found.ctx.to_string(),
+        ctx: found.ctx,
         id: entry.id.to_string(),
         role: entry.role.as_str().to_owned(),
         kind: entry.kind.as_str().to_owned(),
         author: entry.meta.author.clone(),
-        timestamp: entry.timestamp.map(|at| at.to_string()),
+        timestamp: entry.timestamp,
         text: found.text.clone(),
         tokens: found.tokens,
         is_cut: found.is_cut,

@@ -26,7 +26,7 @@ pub(super) fn read(engine: &Engine, request: &ArtifactReadRequest) -> Result<Art
     let bytes_max = request.bytes_max.unwrap_or(ARTIFACT_READ_BYTES_MAX).min(ARTIFACT_READ_BYTES_MAX);
     let read = engine.read_artifact(id, range, usize::try_from(bytes_max).unwrap_or(usize::MAX))?;
     Ok(ArtifactText {
-        artifact: id.to_string(),
+        artifact: id,
         text: read.text,
         from_byte: read.from.bytes,
         to_byte: read.to.bytes,

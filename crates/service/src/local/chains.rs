@@ -14,15 +14,15 @@ use std::io::Read;
 use stemmata_api::v1::{
     Blame, BlameRequest, Changed, CheckpointRequest, Checkpointed, Children, ChildrenRequest, Commit,
     CommitPage, CompactRequest, Compacted, CompareRequest, Comparison, CutTranscript, Diff, FindRequest,
-    Found, FoundPrompt, FoundRange, HistoryRequest, LastCompactionRequest, LatestSessionRequest, Named,
-    OverviewRequest, ResolveRequest, ResolveScope, Resolved, Session, SessionMeant, SessionPage,
-    SessionRequest, SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest, ShowTurnRequest,
-    ShowTurnsRequest, ShownTurn, ShownTurns, SnapshotRequest, Stats, StatsRequest, TaggedCommit, Tags,
-    TagsRequest, TipsRequest, Tree, TreeRequest, Uncompacted, UpdateRequest,
+    Found, FoundRange, HistoryRequest, LastCompactionRequest, LatestSessionRequest, Named, OverviewRequest,
+    ResolveRequest, ResolveScope, Resolved, Session, SessionMeant, SessionPage, SessionRequest,
+    SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest, ShowTurnRequest, ShowTurnsRequest, ShownTurn,
+    ShownTurns, SnapshotRequest, Stats, StatsRequest, TaggedCommit, Tags, TagsRequest, TipsRequest, Tree,
+    TreeRequest, Uncompacted, UpdateRequest,
 };
 use stemmata_api::{Answer, Chains, Control};
 use stemmata_engine::{Engine, EngineError, MeantRange, Wanted};
-use stemmata_model::{CommitId, Principal, SessionId, Timestamp, shortest_unique};
+use stemmata_model::{CommitId, Principal, SessionId, shortest_unique};
 use stemmata_store::{ResolveScope as Scope, Session as StoredSession};
 
 use super::{Local, ctx, is_path, items_max, redirected_from, size, stop};
@@ -42,15 +42,11 @@ impl Chains for Local {
 
     fn short_ids(&self, request: &ShortIdsRequest) -> Answer<ShortIds> {
         self.with(|engine| {
-            let ids: Vec<CommitId> = request.ids.iter().map(|id| id.parse()).collect::<Result<_, _>>()?;
-            let mut chars = shortest_unique(&ids);
-            for id in ids.iter().take(CHECKED_IDS_MAX) {
+            let mut chars = shortest_unique(&request.ids);
+            for id in request.ids.iter().take(CHECKED_IDS_MAX) {
                 chars = engine.unique_chars(*id, chars)?;
             }
-            let sessions = request.sessions.iter().map(|id| {
-                let id = SessionId::new(id.as_str())?;
-                Ok::<_, Fault>(engine.short_id(&id)?.text)
-            });
+            let sessions = request.sessions.iter().map(|id| Ok::<_, Fault>(engine.short_id(id)?.text));
             Ok(ShortIds { chars: chars as u64, sessions: sessions.collect::<Result<_, _>>()? })
         })
     }
@@ -132,7 +128,7 @@ impl Chains for Local {
     fn tags(&self, request: &TagsRequest) -> Answer<Tags> {
         self.with(|engine| {
             let found = engine.store().tags(&request.prefix, TAGS_MAX)?;
-            let tag = |(name, ctx): (String, CommitId)| TaggedCommit { name, ctx: ctx.to_string() };
+            let tag = |(name, ctx): (String, CommitId)| TaggedCommit { name, ctx };
             Ok(Tags { tags: found.into_iter().map(tag).collect() })
         })
     }
@@ -148,9 +144,8 @@ impl Chains for Local {
                 ResolveScope::Session(text) => Scope::Session(session_id(engine, text)?),
                 ResolveScope::Project(dir) => Scope::Project(dir.clone()),
             };
-            let at = Timestamp::parse(&request.at)?;
-            let commits = listing::described(engine, &engine.resolve(&scope, at)?)?;
-            Ok(Resolved { at: at.to_string(), commits })
+            let commits = listing::described(engine, &engine.resolve(&scope, request.at)?)?;
+            Ok(Resolved { at: request.at, commits })
         })
     }
 
@@ -202,9 +197,9 @@ fn session_id(engine: &Engine, text: &str) -> Result<SessionId, Fault> {
 
 /// Numbers the prompts in commits of one chain.
 fn number(engine: &Engine, tip: CommitId, commits: &mut [Commit]) -> Result<(), Fault> {
-    let mut numbers: HashMap<String, u64> = HashMap::new();
+    let mut numbers: HashMap<CommitId, u64> = HashMap::new();
     for prompt in engine.numbered_prompts(tip)? {
-        numbers.entry(prompt.ctx.to_string()).or_insert(prompt.number);
+        numbers.entry(prompt.ctx).or_insert(prompt.number);
     }
     for commit in commits {
         commit.prompt = numbers.get(&commit.id).copied();
@@ -214,7 +209,7 @@ fn number(engine: &Engine, tip: CommitId, commits: &mut [Commit]) -> Result<(), 
 
 fn found(engine: &Engine, request: &FindRequest) -> Result<Found, Fault> {
     let at = |ctx: CommitId| Found {
-        ctx: ctx.to_string(),
+        ctx,
         session_id: None,
         prompt: None,
         range: None,
@@ -226,7 +221,7 @@ fn found(engine: &Engine, request: &FindRequest) -> Result<Found, Fault> {
         && let Some(session) = engine.find_session(path)?
         && let Some(tip) = session.tip
     {
-        let session_id = Some(session.session.to_string());
+        let session_id = Some(session.session);
         return Ok(Found { session_id, ..at(tip) });
     }
     let text = request.text.as_str();
@@ -238,12 +233,11 @@ fn found(engine: &Engine, request: &FindRequest) -> Result<Found, Fault> {
         return Ok(Found { range: Some(FoundRange { from, through }), cut, ..at(ctx) });
     }
     let meant = engine.meant(text, request.here.as_deref())?;
-    let session_id = meant.session.as_ref().map(|session| session.session.to_string());
+    let session_id = meant.session.as_ref().map(|session| session.session.clone());
     let cut = cut(engine, meant.session.as_ref().or(meant.within.as_ref()))?;
     let is_id = meant.session.is_none() && meant.prompt.is_none();
     let redirected_from = if is_id { redirected_from(engine, text, meant.ctx)? } else { None };
-    let prompt = meant.prompt.map(|prompt| FoundPrompt { of: prompt.of.to_string(), entry: prompt.entry });
-    Ok(Found { session_id, prompt, redirected_from, cut, ..at(meant.ctx) })
+    Ok(Found { session_id, prompt: meant.prompt, redirected_from, cut, ..at(meant.ctx) })
 }
 
 /// Returns what is left of a session that was named in its transcript, where that was cut.

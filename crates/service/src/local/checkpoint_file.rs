@@ -10,7 +10,6 @@ use stemmata_model::{Principal, Timestamp};
 use super::ctx;
 use super::prompts::guard_report;
 use crate::fault::Fault;
-use crate::wire;
 
 pub(super) fn write(
     engine: &Engine,
@@ -32,7 +31,7 @@ pub(super) fn write(
     let size = (report.tokens, Some(report.limit).filter(|limit| *limit > 0));
     let text = engine.checkpoint_file(id, size)?.render();
     out.write_all(text.as_bytes()).map_err(stemmata_store::StoreError::Sink)?;
-    Ok(CheckpointFileMade { ctx: id.to_string(), bytes: text.len() as u64 })
+    Ok(CheckpointFileMade { ctx: id, bytes: text.len() as u64 })
 }
 
 pub(super) fn load(
@@ -47,11 +46,7 @@ pub(super) fn load(
         .map_err(stemmata_store::StoreError::Sink)?;
     let file = parsed(&bytes)?;
     let given = engine.give_checkpoint(&file, by)?;
-    Ok(CheckpointContext {
-        ctx: given.ctx.to_string(),
-        imported: given.is_imported,
-        notes: wire::notes(&given.notes),
-    })
+    Ok(CheckpointContext { ctx: given.ctx, imported: given.is_imported, notes: given.notes.clone() })
 }
 
 /// Reads the bytes of a checkpoint file.

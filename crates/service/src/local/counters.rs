@@ -35,7 +35,7 @@ pub(super) fn counter_or_estimate(
         && let Err(error @ EngineError::ModelUnknown { .. }) = engine.counter(&choice)
     {
         let message = format!("{error}: four characters are counted as a token");
-        let note = Note { code: "model_unknown".to_owned(), message, line: None };
+        let note = Note::new("model_unknown", message);
         return Ok((counter(engine, None, None)?, Some(note)));
     }
     Ok((counter(engine, named, model)?, None))

@@ -15,7 +15,7 @@ use stemmata_engine::prompt::story::ChangeForm;
 use stemmata_engine::{
     BundleImportOptions, BundleLimits, BundleSelection, BundleSource, Engine, HANDOFF_TOKENS_MIN,
 };
-use stemmata_model::{CommitId, FormatId};
+use stemmata_model::FormatId;
 
 use super::summarize::summarize;
 use super::{Local, artifact, bad_request, checkpoint_file, ctx, stop};
@@ -103,7 +103,7 @@ impl GiveBack for Local {
         self.writing(out, control, |engine, out| {
             let id = ctx(engine, &request.ctx)?;
             let bytes = engine.native(id, out)?;
-            Ok(Native { ctx: id.to_string(), bytes: bytes.0, path: None })
+            Ok(Native { ctx: id, bytes: bytes.0, path: None })
         })
     }
 
@@ -204,7 +204,7 @@ impl GiveBack for Local {
     fn record_placement(&self, request: &RecordPlacementRequest) -> Answer<PlacementRecorded> {
         self.with(|engine| {
             engine.record_placement(&wire::place::record_of(request)?)?;
-            Ok(PlacementRecorded { ctx: request.ctx.clone() })
+            Ok(PlacementRecorded { ctx: request.ctx })
         })
     }
 
@@ -216,8 +216,7 @@ impl GiveBack for Local {
     ) -> Answer<BundleExported> {
         self.writing(out, control, |engine, out| {
             let what = selection(engine, &request.commits, request.project.as_deref(), request.all)?;
-            let have: Vec<CommitId> = request.have.iter().map(|id| id.parse()).collect::<Result<_, _>>()?;
-            Ok(wire::bundle::exported(&engine.export_bundle(&what, &have, out)?))
+            Ok(engine.export_bundle(&what, &request.have, out)?)
         })
     }
 
@@ -253,7 +252,7 @@ impl GiveBack for Local {
     fn bundle_have(&self, request: &BundleHaveRequest) -> Answer<BundleHave> {
         self.with(|engine| {
             let what = selection(engine, &request.commits, request.project.as_deref(), request.all)?;
-            Ok(BundleHave { commits: wire::bundle::names(&engine.bundle_have(&what)?) })
+            Ok(BundleHave { commits: engine.bundle_have(&what)? })
         })
     }
 }

@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use stemmata_api::v1::{
-    APPEND_EVENTS_MAX, AdoptRequest, AppendRequest, Appended, CloseThreadRequest, DecideRequest,
-    DecisionKind, Decisions, DisownRequest, Event, Events, EventsForgotten, EventsRequest, FinishTaskRequest,
-    FollowRequest, Followed, ForgetEventsRequest, Ledger, LedgerPage, LedgerRequest, LedgersRequest,
-    OpenTasks, ReplayRequest, Replayed, RestoreStateRequest, RestoredLedger, State, StateRequest,
+    APPEND_EVENTS_MAX, AdoptRequest, AppendRequest, Appended, CloseThreadRequest, DecideRequest, Decisions,
+    DisownRequest, Event, Events, EventsForgotten, EventsRequest, FinishTaskRequest, FollowRequest, Followed,
+    ForgetEventsRequest, Ledger, LedgerPage, LedgerRequest, LedgersRequest, OpenTasks, ReplayRequest,
+    Replayed, RestoreStateRequest, RestoredLedger, State, StateRequest,
 };
 use stemmata_api::{Answer, Code, Control, Ledgers, PlanDigest, Problem};
 use stemmata_engine::{Adopt, Decision, Engine, EventsPlan, PublishOptions};
@@ -33,7 +33,7 @@ impl Ledgers for Local {
             let after = after.map_err(|error| bad_request("after", error))?;
             let wanted = items_max(request.page.limit);
             let found = engine.log().ledgers(after.as_ref(), wanted)?;
-            let next = found.last().filter(|_| found.len() == wanted).map(|last| last.id.to_string());
+            let next = found.last().filter(|_| found.len() == wanted).map(|last| last.id.clone());
             Ok(LedgerPage { ledgers: found.iter().map(wire::ledger::ledger).collect(), next })
         })
     }
@@ -46,7 +46,7 @@ impl Ledgers for Local {
         self.with(|engine| {
             let AdoptRequest { ledger, folder, homes, anyway } = request;
             let adopt = Adopt { folder, homes, anyway: *anyway };
-            engine.adopt_folder(&LedgerId::new(ledger.as_str())?, adopt)?;
+            engine.adopt_folder(ledger, adopt)?;
             Ok(wire::ledger::ledger(&known(engine, ledger)?))
         })
     }
@@ -54,7 +54,7 @@ impl Ledgers for Local {
     fn disown(&self, request: &DisownRequest) -> Answer<Ledger> {
         self.with(|engine| {
             let DisownRequest { ledger, folder } = request;
-            if !engine.disown_folder(&LedgerId::new(ledger.as_str())?, folder)? {
+            if !engine.disown_folder(ledger, folder)? {
                 let detail = format!("`{folder}` is not one of the folders that {ledger} adopted");
                 return Err(Problem::new(Code::FolderNotAdopted, detail).into());
             }
@@ -64,12 +64,12 @@ impl Ledgers for Local {
 
     fn append(&self, request: &AppendRequest) -> Answer<Appended> {
         self.with(|engine| {
-            let ledger = LedgerId::new(request.ledger.as_str())?;
+            let ledger = &request.ledger;
             let events = read::events(&request.events)?;
             let expected =
                 request.expected.as_deref().map(|text| read::number(text, "expected")).transpose()?;
             let options = PublishOptions { expected, durability: read::durability(request.durability) };
-            Ok(wire::ledger::appended(&ledger, &engine.publish_with(&ledger, events, options)?))
+            Ok(wire::ledger::appended(ledger, &engine.publish_with(ledger, events, options)?))
         })
     }
 
@@ -86,8 +86,7 @@ impl Ledgers for Local {
             } else {
                 following.and_then(|query| query.after)
             };
-            let next = next.map(|next| next.to_string());
-            Ok(Events { ledger: known.id.to_string(), events, last: known.last.to_string(), next })
+            Ok(Events { ledger: known.id, events, last: known.last.to_string(), next })
         })
     }
 
@@ -99,7 +98,7 @@ impl Ledgers for Local {
     ) -> Answer<Followed> {
         self.with(|engine| {
             let ledger = known(engine, &request.ledger)?.id;
-            let (filter, from) = (read::filter(request)?, read::start(&request.from)?);
+            let (filter, from) = (read::filter(request)?, read::start(&request.from));
             let is_named = matches!(from, stemmata_engine::StartAt::Named(_));
             let mut subscription = engine.subscribe(&ledger, filter, from)?;
             let mut events = 0;
@@ -158,7 +157,7 @@ impl Ledgers for Local {
             let remembered = engine.remember(&known(engine, &request.ledger)?.id)?;
             Ok(Decisions {
                 decisions: wire::state::decisions(&remembered.memory.items),
-                notes: wire::notes(&remembered.notes),
+                notes: remembered.notes.clone(),
             })
         })
     }
@@ -166,28 +165,23 @@ impl Ledgers for Local {
     fn tasks(&self, request: &LedgerRequest) -> Answer<OpenTasks> {
         self.with(|engine| {
             let (tasks, notes) = engine.open_tasks(&known(engine, &request.ledger)?.id)?;
-            Ok(OpenTasks { tasks: tasks.iter().map(wire::state::task).collect(), notes: wire::notes(&notes) })
+            Ok(OpenTasks { tasks: tasks.iter().map(wire::state::task).collect(), notes })
         })
     }
 
     fn decide(&self, request: &DecideRequest) -> Answer<Appended> {
         self.with(|engine| {
-            let ledger = LedgerId::new(request.ledger.as_str())?;
+            let ledger = &request.ledger;
             if request.text.trim().is_empty() {
                 return Err(bad_request("text", "it says nothing"));
             }
             let decision = Decision {
-                kind: match request.kind {
-                    DecisionKind::Decision => stemmata_engine::DecisionKind::Decision,
-                    DecisionKind::Fact => stemmata_engine::DecisionKind::Fact,
-                    DecisionKind::Task => stemmata_engine::DecisionKind::Task,
-                    DecisionKind::Thread => stemmata_engine::DecisionKind::Thread,
-                },
+                kind: request.kind,
                 text: request.text.clone(),
                 reason: request.reason.clone(),
                 supersedes: request.supersedes.clone(),
             };
-            Ok(wire::ledger::appended(&ledger, &engine.decide(&ledger, &decision)?))
+            Ok(wire::ledger::appended(ledger, &engine.decide(ledger, &decision)?))
         })
     }
 
@@ -220,16 +214,15 @@ impl Ledgers for Local {
 
     fn restore_state(&self, request: &RestoreStateRequest) -> Answer<RestoredLedger> {
         self.with(|_| {
-            let ledger = LedgerId::new(request.ledger.as_str())?;
-            Ok(wire::state::restored(&ledger, &self.home.restore_state(&ledger, request.repair)?))
+            let ledger = &request.ledger;
+            Ok(wire::state::restored(ledger, &self.home.restore_state(ledger, request.repair)?))
         })
     }
 }
 
 /// Returns a ledger that is there.
-fn known(engine: &Engine, id: &str) -> Result<stemmata_store::Ledger, Fault> {
-    let id = LedgerId::new(id)?;
-    Ok(engine.log().ledger(&id)?.ok_or(StoreError::LedgerMissing(id))?)
+fn known(engine: &Engine, id: &LedgerId) -> Result<stemmata_store::Ledger, Fault> {
+    Ok(engine.log().ledger(id)?.ok_or_else(|| StoreError::LedgerMissing(id.clone()))?)
 }
 
 /// Returns a plan with its digest.

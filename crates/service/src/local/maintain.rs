@@ -98,7 +98,7 @@ impl Maintain for Local {
                 holes: scanned.holes,
                 next: next.map(ToString::to_string),
                 complete: scanned.unread.is_empty() && !is_cut,
-                unread: wire::secrets::unread(&scanned.unread),
+                unread: scanned.unread,
                 findings,
             })
         })
@@ -233,14 +233,7 @@ fn named(
     let target = engine.target_of(reference, path)?;
     let ForgetTarget::Commit(id) = &target else { return Ok((target, None)) };
     let redirected_from = super::redirected_from(engine, reference, *id)?;
-    let meant = Found {
-        ctx: id.to_string(),
-        session_id: None,
-        prompt: None,
-        range: None,
-        cut: None,
-        redirected_from,
-    };
+    let meant = Found { ctx: *id, session_id: None, prompt: None, range: None, cut: None, redirected_from };
     Ok((target, Some(meant)))
 }
 

@@ -4,8 +4,6 @@ mod context;
 mod guard;
 mod window;
 
-use std::str::FromStr;
-
 use stemmata_api::v1::{
     AssembleRequest, Assembled, BeginTurnRequest, CheckStrategyRequest, ContextReport, ContextRequest,
     GuardReport, GuardRequest, MarkTurnEntriesRequest, Note, PromptTrigger, RecallRequest, Recalled,
@@ -15,7 +13,7 @@ use stemmata_api::v1::{
 };
 use stemmata_api::{Answer, Code, Problem, Prompts};
 use stemmata_engine::{Engine, NewIds, PromptOf, PromptWanted};
-use stemmata_model::{Entry, EntryId, EventSeq, LedgerId, Part, Party, Role, SessionId, Tokens, Topic};
+use stemmata_model::{Entry, EntryId, EventSeq, LedgerId, Part, Party, Role, Tokens, Topic};
 use stemmata_prompt::assemble::Mode;
 use stemmata_prompt::profile::Profile;
 use stemmata_prompt::strategy::{
@@ -135,16 +133,15 @@ fn shipped(name: &str) -> Result<&'static Shipped, Fault> {
 }
 
 /// Returns the topics of a strategy that a ledger has. One event of each is asked for.
-fn topics_of(engine: &Engine, ledger: &str, strategy: &Strategy) -> Result<Vec<Topic>, Fault> {
-    let ledger = LedgerId::new(ledger)?;
-    if engine.log().ledger(&ledger)?.is_none() {
-        return Err(StoreError::LedgerMissing(ledger).into());
+fn topics_of(engine: &Engine, ledger: &LedgerId, strategy: &Strategy) -> Result<Vec<Topic>, Fault> {
+    if engine.log().ledger(ledger)?.is_none() {
+        return Err(StoreError::LedgerMissing(ledger.clone()).into());
     }
     let mut known = Vec::new();
     for source in &strategy.sources {
         let SourceTopic::Ledger(topic) = &source.topic else { continue };
         let query = EventQuery { topics: vec![topic.clone()], ..EventQuery::latest(topic.clone(), 1) };
-        if !engine.log().page(&ledger, &query)?.events.is_empty() {
+        if !engine.log().page(ledger, &query)?.events.is_empty() {
             known.push(topic.clone());
         }
     }
@@ -152,15 +149,10 @@ fn topics_of(engine: &Engine, ledger: &str, strategy: &Strategy) -> Result<Vec<T
 }
 
 pub(super) fn assembled(engine: &Engine, request: &AssembleRequest) -> Result<Assembled, Fault> {
-    let of = PromptOf {
-        ledger: LedgerId::new(request.ledger.as_str())?,
-        session: request.session.as_deref().map(SessionId::new).transpose()?,
-        tip: None,
-    };
-    let agent = request.agent.as_deref().map(Party::new).transpose()?;
-    let read = Read::of(&request.strategy, request.profile.as_deref(), agent)?;
+    let of = PromptOf { ledger: request.ledger.clone(), session: request.session.clone(), tip: None };
+    let read = Read::of(&request.strategy, request.profile.as_deref(), request.agent.clone())?;
     let counter = counter(engine, request.counter.as_deref(), request.model.as_deref())?;
-    let through = request.through.as_deref().map(|through| seq(through, "through")).transpose()?;
+    let (after, through) = (request.after, request.through);
     let trigger = request.trigger.as_ref().map(trigger).transpose()?;
     if let (Some(stemmata_engine::PromptTrigger::Event(trigger)), Some(through)) = (&trigger, through)
         && *trigger > through
@@ -175,7 +167,7 @@ pub(super) fn assembled(engine: &Engine, request: &AssembleRequest) -> Result<As
         max_tokens: request.max_tokens.map(budget).transpose()?,
         trigger,
         task: request.task.as_deref(),
-        mode: mode(request.after.as_deref())?,
+        mode: mode(after),
         through,
         iteration: request.iteration,
         logs_metrics: request.records_metrics,
@@ -184,7 +176,6 @@ pub(super) fn assembled(engine: &Engine, request: &AssembleRequest) -> Result<As
     let mut made = wire::prompt::assembled(engine.assemble(&of, &wanted)?, &counter);
     let last = made.trace.through.as_deref().and_then(|last| last.parse::<EventSeq>().ok());
     made.notes.extend(beyond("through", through, last));
-    let after = request.after.as_deref().and_then(|after| after.parse::<EventSeq>().ok());
     made.notes.extend(match (after, through) {
         (Some(after), Some(through)) if after > through => Some(after_through(after, through)),
         _ => beyond("after", after, last),
@@ -196,7 +187,7 @@ pub(super) fn assembled(engine: &Engine, request: &AssembleRequest) -> Result<As
 fn after_through(after: EventSeq, through: EventSeq) -> Note {
     let message =
         format!("`after` is {after}, behind `through`, which is {through}: no event is between them");
-    Note { code: AFTER_THROUGH.to_owned(), message, line: None }
+    Note::new(AFTER_THROUGH, message)
 }
 
 /// The code of the note about it.
@@ -225,7 +216,7 @@ fn beyond(field: &str, asked: Option<EventSeq>, last: Option<EventSeq>) -> Optio
     let asked = asked.filter(|asked| last.is_none_or(|last| *asked > last))?;
     let last = last.map_or_else(|| "it has no event".to_owned(), |last| format!("its last event is {last}"));
     let message = format!("`{field}` is {asked}, beyond what the ledger has: {last}");
-    Some(Note { code: BEYOND_END.to_owned(), message, line: None })
+    Some(Note::new(BEYOND_END, message))
 }
 
 /// What a request names in text, read once.
@@ -261,11 +252,8 @@ impl Read {
 }
 
 /// Says whether the model was given anything before.
-pub(super) fn mode(after: Option<&str>) -> Result<Mode, Fault> {
-    Ok(match after {
-        None => Mode::Full,
-        Some(after) => Mode::Continuation { after: seq(after, "after")?, is_profile_changed: false },
-    })
+pub(super) fn mode(after: Option<EventSeq>) -> Mode {
+    after.map_or(Mode::Full, |after| Mode::Continuation { after, is_profile_changed: false })
 }
 
 fn parsed(text: &str) -> Result<Strategy, Fault> {
@@ -285,13 +273,9 @@ pub(super) fn budget(tokens: u64) -> Result<Tokens, Fault> {
     Err(bad_request("max_tokens", format!("it is {tokens}: at least 1 and at most {MAX_TOKENS_MAX}")))
 }
 
-pub(super) fn seq(text: &str, field: &'static str) -> Result<EventSeq, Fault> {
-    EventSeq::from_str(text).map_err(|error| bad_request(field, error))
-}
-
 fn trigger(trigger: &PromptTrigger) -> Result<stemmata_engine::PromptTrigger, Fault> {
     Ok(match trigger {
-        PromptTrigger::Event(number) => stemmata_engine::PromptTrigger::Event(seq(number, "trigger")?),
+        PromptTrigger::Event(number) => stemmata_engine::PromptTrigger::Event(*number),
         PromptTrigger::Said(text) if text.len() as u64 > SAID_BYTES_MAX => {
             return Err(bad_request("trigger", format!("it has more than {SAID_BYTES_MAX} bytes")));
         }

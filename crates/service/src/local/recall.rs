@@ -4,60 +4,52 @@ use std::time::Duration;
 
 use stemmata_api::v1::{Note, RECALL_TOKENS_DEFAULT, RecallRequest, RecallScope, Recalled};
 use stemmata_engine::{Engine, RecallNote, RecallWanted, SettleBudget};
-use stemmata_model::{LedgerId, SessionId, ThreadId, TicketId, Tokens};
+use stemmata_model::Tokens;
 
 use super::counters::counter;
 use crate::fault::Fault;
 use crate::wire;
 
 pub(super) fn recalled(engine: &Engine, request: &RecallRequest) -> Result<Recalled, Fault> {
-    let ledger = request.ledger.as_deref().map(LedgerId::new).transpose()?;
-    let thread = request.thread.as_deref().map(ThreadId::new).transpose()?;
-    let ticket = request.ticket.as_deref().map(TicketId::new).transpose()?;
-    let session = request.session.as_deref().map(SessionId::new).transpose()?;
+    let ledger = request.ledger.as_ref();
     let max_tokens = request.max_tokens.unwrap_or(RECALL_TOKENS_DEFAULT);
     let counter = counter(engine, request.counter.as_deref(), request.model.as_deref())?;
     let found = engine.recall(&RecallWanted {
         text: &request.text,
-        ledger: ledger.as_ref(),
+        ledger,
         max_tokens: Tokens(max_tokens),
         counter: &counter,
-        thread: thread.as_ref(),
-        ticket: ticket.as_ref(),
-        session: session.as_ref(),
+        thread: request.thread.as_ref(),
+        ticket: request.ticket.as_ref(),
+        session: request.session.as_ref(),
         foreign: request.foreign,
         budget: request
             .settle_ms
             .map_or(SettleBudget::All, |ms| SettleBudget::Within(Duration::from_millis(ms))),
     })?;
-    let mut notes = wire::notes(&counter.notes);
+    let mut notes = counter.notes.clone();
     let has_items = !found.items.is_empty();
     notes.extend(found.notes.iter().map(|one| note(one, has_items)));
-    let known = ledger.as_ref().map(|ledger| engine.log().ledger(ledger)).transpose()?.flatten();
-    let scope = RecallScope {
-        ledger: ledger.as_ref().map(ToString::to_string),
-        dir: known.and_then(|known| known.root),
-    };
+    let known = ledger.map(|ledger| engine.log().ledger(ledger)).transpose()?.flatten();
+    let scope = RecallScope { ledger: ledger.cloned(), dir: known.and_then(|known| known.root) };
     Ok(wire::recall::recalled(found, (max_tokens, &counter), (scope, notes)))
 }
 
 fn note(note: &RecallNote, has_items: bool) -> Note {
     match note {
         RecallNote::Search(note) => wire::search::note(note),
-        RecallNote::Memory(note) => wire::note(note),
-        RecallNote::NoMatch => Note {
-            code: "no_match".to_owned(),
-            message: if has_items {
+        RecallNote::Memory(note) => note.clone(),
+        RecallNote::NoMatch => Note::new(
+            "no_match",
+            if has_items {
                 "nothing matches the task: the pack is the project's memory".to_owned()
             } else {
                 "nothing matches the task".to_owned()
             },
-            line: None,
-        },
-        RecallNote::NothingFits { needs } => Note {
-            code: "nothing_fits".to_owned(),
-            message: format!("nothing fits the budget: the shortest item needs {needs} tokens"),
-            line: None,
-        },
+        ),
+        RecallNote::NothingFits { needs } => Note::new(
+            "nothing_fits",
+            format!("nothing fits the budget: the shortest item needs {needs} tokens"),
+        ),
     }
 }

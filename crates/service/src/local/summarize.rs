@@ -2,7 +2,7 @@
 
 use stemmata_api::v1::{Note, SummarizeRequest, Summarized, SummarySection};
 use stemmata_engine::{Candidate, Engine, EngineError, NumberedEntries, Stop, Wanted, pinned_before};
-use stemmata_model::{Entry, Estimate, TokenCounter as _, Tokens};
+use stemmata_model::{Entry, Estimate, NoteCode, TokenCounter as _, Tokens};
 use stemmata_prompt::compact::summary::{Limits, Section, Size, Summary, Window, compose, count, pins};
 
 use super::{bad_request, ctx, stop};
@@ -37,7 +37,7 @@ pub(super) fn summarize(engine: &Engine, request: &SummarizeRequest) -> Result<S
         (made.text.is_empty() && recent_from > 0).then(|| no_room(&window, &limits, request.ratio_permille));
     let nothing = (recent_from == 0).then(|| "no summary: there is no entry to summarize".to_owned());
     let notes = nothing.into_iter().chain(no_room).chain(pins_left_out(&made));
-    let notes = notes.map(|message| Note { code: "degraded".to_owned(), message, line: None });
+    let notes = notes.map(|message| Note::new(NoteCode::Degraded, message));
     let Tokens(token_count) = Estimate.count(&made.text);
     // Of a whole context it is the number that every other answer gives.
     let is_whole = recent_from == entries.len() && !request.exclude_user;
@@ -58,7 +58,7 @@ pub(super) fn summarize(engine: &Engine, request: &SummarizeRequest) -> Result<S
             .sum(),
     });
     Ok(Summarized {
-        ctx: id.to_string(),
+        ctx: id,
         entries: recent_from as u64,
         recent_entries: (at - recent_from) as u64,
         tokens_before,

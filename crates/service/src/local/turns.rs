@@ -17,10 +17,7 @@ use stemmata_engine::{
     self as engine, BeginTurn, Engine, EngineError, EntryHint, EntryMark, NewIds, PromptWanted,
     REQUEST_BYTES_MAX, SameCall, StepTaken, TASK_TEXT_BYTES_MAX, TurnGuard, TurnMade,
 };
-use stemmata_model::{
-    Entry, EntryId, EntryKind, LedgerId, Note, NoteCode, Part, Party, Role, SessionId, Template, ThreadId,
-    TicketId, Usage, Visibility,
-};
+use stemmata_model::{Entry, EntryId, EntryKind, Note, NoteCode, Part, Role, Usage, Visibility};
 
 pub(super) use self::window::Rules;
 use self::window::{Named, OfSession};
@@ -76,7 +73,7 @@ fn begin_once(
         engine::TurnContext::None => None,
         engine::TurnContext::Resume(ctx) | engine::TurnContext::Fork { ctx, .. } => Some(*ctx),
     };
-    let (ledger, session) = (turn.ledger.to_string(), turn.session.to_string());
+    let (ledger, session) = (turn.ledger.clone(), turn.session.clone());
     let said = entry(&request.said, ids).map_err(|reason| bad_request("said", reason))?;
     if said.role != Role::User {
         let reason = format!("its role is `{}`: a turn begins with what a `user` says", request.said.role);
@@ -101,24 +98,23 @@ fn begin_once(
             let named = counted.insert(counter(engine, asked.counter.as_deref(), asked.model.as_deref())?);
             start(Some(PromptWanted {
                 max_tokens: asked.max_tokens.map(budget).transpose()?,
-                mode: mode(asked.after.as_deref())?,
+                mode: mode(asked.after),
                 iteration: asked.iteration,
                 logs_metrics: asked.records_metrics,
                 ..PromptWanted::new(&read.profile, &read.strategy, &*named)
             }))?
         }
     };
-    let (head, cut_prompt) =
-        begun.opened.map_or((None, None), |opened| (Some(opened.head.to_string()), opened.prompt));
+    let (head, cut_prompt) = begun.opened.map_or((None, None), |opened| (Some(opened.head), opened.prompt));
     Ok(TurnBegun {
         ledger,
         session,
-        said: begun.said.to_string(),
+        said: begun.said,
         head,
         cut_prompt,
         window: of.zip(begun.window).map(|(of, report)| of.report(report)),
         prompt: begun.prompt.zip(counted).map(|(made, counter)| wire::prompt::assembled(made, &counter)),
-        notes: wire::notes(&begun.notes).into_iter().chain(unguarded).collect(),
+        notes: begun.notes.iter().cloned().chain(unguarded).collect(),
     })
 }
 
@@ -159,14 +155,14 @@ fn store(
         report.notes.retain(|note| !is_orphan(note));
     }
     Ok(TurnStored {
-        first: appended.map(|appended| appended.first.to_string()),
-        last: appended.map(|appended| appended.last.to_string()),
-        ctx: taken.checkpoint.map(|made| made.id.to_string()),
-        snapshot: taken.snapshot.map(|snapshot| snapshot.to_string()),
+        first: appended.map(|appended| appended.first),
+        last: appended.map(|appended| appended.last),
+        ctx: taken.checkpoint.map(|made| made.id),
+        snapshot: taken.snapshot,
         window: of.zip(window).map(|(of, report)| of.report(report)),
-        notes: wire::notes(&taken.notes).into_iter().chain(unguarded).collect(),
-        ledger: turn.ledger.to_string(),
-        session: turn.session.to_string(),
+        notes: taken.notes.iter().cloned().chain(unguarded).collect(),
+        ledger: turn.ledger,
+        session: turn.session,
     })
 }
 
@@ -195,13 +191,13 @@ pub(super) fn show_window(
     let report = engine.turn_window(&turn, &of.guard())?;
     let samples = engine.window_history(&turn, usize::try_from(request.samples_max).unwrap_or(usize::MAX))?;
     let sample = |sample: &engine::WindowSample| TurnWindowSample {
-        at: sample.at.to_string(),
+        at: sample.at,
         tokens: sample.size.0,
         ratio: window::ratio(Ratio::of(sample.size, sample.limit).0),
     };
     Ok(TurnWindowShown {
-        ledger: turn.ledger.to_string(),
-        session: turn.session.to_string(),
+        ledger: turn.ledger,
+        session: turn.session,
         window: of.report(report),
         history: samples.iter().map(sample).collect(),
     })
@@ -216,26 +212,25 @@ pub(super) fn recover(
     let end = request.error.floor_char_boundary(PROVIDER_ERROR_BYTES_MAX);
     let error = request.error.get(..end).unwrap_or_default();
     if overflow_of(error, request.code.as_deref()).is_none() {
-        return Ok(not_an_overflow(&turn));
+        return Ok(not_an_overflow(turn));
     }
     let asked = request.window.clone().unwrap_or_else(TurnWindow::unsaid);
     let of = OfSession::recovering(engine, &turn, (&asked, error), rules)?;
     let recovered = engine.recover(&turn, (error, request.code.as_deref()), &of.guard())?;
-    let (ledger, session) = (turn.ledger.to_string(), turn.session.to_string());
-    let Some(recovered) = recovered else { return Ok(not_an_overflow(&turn)) };
+    let Some(recovered) = recovered else { return Ok(not_an_overflow(turn)) };
     Ok(TurnRecovered {
-        ledger,
-        session,
+        ledger: turn.ledger,
+        session: turn.session,
         retry: true,
         provider: Some(recovered.phrase.provider.to_owned()),
-        ctx: recovered.checkpoint.map(|ctx| ctx.to_string()),
+        ctx: recovered.checkpoint,
         window: Some(of.recovered(recovered.window, recovered.maximum)),
     })
 }
 
 /// The answer to an error that says nothing of the window: nothing was done.
-fn not_an_overflow(turn: &engine::TurnOf) -> TurnRecovered {
-    let (ledger, session) = (turn.ledger.to_string(), turn.session.to_string());
+fn not_an_overflow(turn: engine::TurnOf) -> TurnRecovered {
+    let (ledger, session) = (turn.ledger, turn.session);
     TurnRecovered { ledger, session, retry: false, provider: None, ctx: None, window: None }
 }
 
@@ -260,10 +255,10 @@ pub(super) fn mark(
     let marked = engine.mark_entries(&turn, (&entries, mark), of.as_ref().map(OfSession::guard).as_ref())?;
     let window: Option<TurnWindowReport> = of.zip(marked.window).map(|(of, report)| of.report(report));
     Ok(TurnEntriesMarked {
-        ledger: turn.ledger.to_string(),
-        session: turn.session.to_string(),
-        entries: marked.entries.iter().map(ToString::to_string).collect(),
-        ctx: marked.ctx.map(|ctx| ctx.to_string()),
+        ledger: turn.ledger,
+        session: turn.session,
+        entries: marked.entries,
+        ctx: marked.ctx,
         window,
     })
 }
@@ -277,24 +272,17 @@ fn of_session(of: &TurnOf, ids: &dyn NewIds) -> Result<engine::TurnOf, Fault> {
 }
 
 fn turn(of: &TurnOf, ids: &dyn NewIds) -> Result<engine::TurnOf, Fault> {
-    let Some(ledger) = &of.ledger else {
+    let Some(ledger) = of.ledger.clone() else {
         return Err(bad_request("turn", "it names no `ledger`"));
     };
-    let session = of.session.as_deref().map(SessionId::new).transpose()?;
-    let turn = engine::TurnOf::new(
-        LedgerId::new(ledger.as_str())?,
-        session.unwrap_or_else(|| ids.session()),
-        Party::new(of.agent.as_str())?,
-        Template::new(of.template.as_str())?,
-    );
-    let granularity = of.granularity.as_deref().map(str::parse).transpose();
     Ok(engine::TurnOf {
-        thread: of.thread.as_deref().map(ThreadId::new).transpose()?,
-        ticket: of.ticket.as_deref().map(TicketId::new).transpose()?,
-        granularity: granularity
-            .map_err(|error| bad_request("granularity", error))?
-            .unwrap_or(turn.granularity),
-        ..turn
+        ledger,
+        session: of.session.clone().unwrap_or_else(|| ids.session()),
+        agent: of.agent.clone(),
+        template: of.template.clone(),
+        thread: of.thread.clone(),
+        ticket: of.ticket.clone(),
+        granularity: of.granularity.unwrap_or_default(),
     })
 }
 

@@ -1,31 +1,14 @@
 //! Bundles as wire types.
 
 use stemmata_api::v1;
-use stemmata_engine::{BundleExported, BundleImported, BundleSummary};
+use stemmata_engine::{BundleImported, BundleSummary};
 
 use crate::wire;
-
-/// Returns the wire form of a bundle that was written.
-pub(crate) fn exported(done: &BundleExported) -> v1::BundleExported {
-    v1::BundleExported {
-        path: None,
-        tips: names(&done.tips),
-        commits: done.commits,
-        known_commits: done.known_commits,
-        prerequisites: names(&done.prerequisites),
-        sessions: done.sessions,
-        sidecars: done.sidecars,
-        sidecar_commits: done.sidecar_commits,
-        content_bytes: done.content_bytes,
-        bytes: done.bytes,
-        notes: wire::notes(&done.notes),
-    }
-}
 
 /// Returns the wire form of a bundle that was taken in.
 pub(crate) fn imported(done: &BundleImported, dry_run: bool) -> v1::BundleImported {
     v1::BundleImported {
-        tips: names(&done.summary.tips),
+        tips: done.summary.tips.clone(),
         commits: done.summary.commits,
         new_commits: done.new_commits,
         known_commits: done.known_commits,
@@ -37,15 +20,15 @@ pub(crate) fn imported(done: &BundleImported, dry_run: bool) -> v1::BundleImport
         stored_bytes: done.stored_bytes,
         other_rules_commits: done.other_rules_commits,
         dry_run,
-        notes: wire::notes(&done.notes),
+        notes: done.notes.clone(),
     }
 }
 
 /// Returns the wire form of what is in a bundle.
 pub(crate) fn shown(summary: &BundleSummary) -> v1::BundleShown {
     v1::BundleShown {
-        tips: names(&summary.tips),
-        prerequisites: names(&summary.prerequisites),
+        tips: summary.tips.clone(),
+        prerequisites: summary.prerequisites.clone(),
         commits: summary.commits,
         forgotten: summary.forgotten,
         contents: summary.contents,
@@ -61,13 +44,8 @@ pub(crate) fn shown(summary: &BundleSummary) -> v1::BundleShown {
         sidecars: summary.sidecars,
         sidecar_commits: summary.sidecar_commits,
         sessions: summary.sessions.iter().map(wire::session::session).collect(),
-        formats: names(&summary.formats),
-        machines: names(&summary.machines),
-        rules: names(&summary.rules),
+        formats: summary.formats.clone(),
+        machines: summary.machines.clone(),
+        rules: summary.rules.clone(),
     }
-}
-
-/// Returns names as text.
-pub(crate) fn names<'a, T: ToString + 'a>(names: impl IntoIterator<Item = &'a T>) -> Vec<String> {
-    names.into_iter().map(ToString::to_string).collect()
 }

@@ -9,7 +9,7 @@ use stemmata_engine::{Diagnosis, Finding, Mended, Severity};
 pub(crate) fn diagnosis(path: &std::path::Path, diagnosis: &Diagnosis) -> v1::Diagnosis {
     v1::Diagnosis {
         path: path.to_string_lossy().into_owned(),
-        format: diagnosis.format.to_string(),
+        format: diagnosis.format.clone(),
         version: diagnosis.version.clone(),
         ok: !diagnosis.loses(),
         lines: diagnosis.lines,
@@ -46,7 +46,7 @@ pub(crate) fn mended(path: &Path, mended: &Mended) -> v1::Mended {
     v1::Mended {
         path: path.to_string_lossy().into_owned(),
         out: None,
-        format: mended.format.to_string(),
+        format: mended.format.clone(),
         version: mended.version.clone(),
         bytes: mended.bytes.len() as u64,
         is_document: mended.is_document,

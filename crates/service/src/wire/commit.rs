@@ -1,7 +1,7 @@
 //! Commits and what stands beside them, as wire types.
 
 use stemmata_api::v1;
-use stemmata_engine::{HistoryRow, Shown, Subagent, SummaryText, TreeNode};
+use stemmata_engine::{HistoryRow, Shown, Subagent, TreeNode};
 use stemmata_model::quote::one_line_within;
 use stemmata_model::{Commit, CommitType, Entry, Part, Sighting};
 use stemmata_store::{Annotation, Annotations, AuditRecord, Link, LinkKind};
@@ -21,7 +21,7 @@ pub(crate) fn shown(shown: &Shown) -> v1::Commit {
     v1::Commit {
         sightings: Some(shown.sightings.iter().map(sighting).collect()),
         links: Some(shown.links.iter().map(link).collect()),
-        children: Some(shown.children.iter().map(ToString::to_string).collect()),
+        children: Some(shown.children.clone()),
         audit: Some(shown.audit.iter().map(audit).collect()),
         ..of_parts(&shown.commit, &shown.summary, shown.sightings.first(), &shown.annotations)
     }
@@ -29,39 +29,39 @@ pub(crate) fn shown(shown: &Shown) -> v1::Commit {
 
 fn of_parts(
     commit: &Commit,
-    summary: &SummaryText,
+    summary: &v1::Summary,
     first: Option<&Sighting>,
     annotations: &Annotations,
 ) -> v1::Commit {
     let core = &commit.core;
     v1::Commit {
-        id: commit.id.to_string(),
-        parent: core.parent.map(|parent| parent.to_string()),
-        commit_type: core.commit_type.as_str().to_owned(),
+        id: commit.id,
+        parent: core.parent,
+        commit_type: commit_type(core.commit_type),
         restated_entries: match core.commit_type {
             CommitType::Snapshot { restated_entries } => Some(restated_entries),
             CommitType::Delta | CommitType::Compaction => None,
         },
-        artifact: core.artifact.to_string(),
-        native: core.native.map(|native| native.to_string()),
-        format: core.format.to_string(),
-        template: core.template.to_string(),
-        created_at: core.created_at.to_string(),
-        principal: first.map(|sighting| sighting.principal.to_string()),
-        machine: first.map(|sighting| sighting.machine.to_string()),
-        session_id: first.map(|sighting| sighting.session.to_string()),
-        checkpoint: first.map(|sighting| sighting.trigger.as_str().to_owned()),
-        ticket_id: first.and_then(|sighting| sighting.ticket.as_ref()).map(ToString::to_string),
-        thread_id: first.and_then(|sighting| sighting.thread.as_ref()).map(ToString::to_string),
+        artifact: core.artifact,
+        native: core.native,
+        format: core.format.clone(),
+        template: core.template.clone(),
+        created_at: core.created_at,
+        principal: first.map(|sighting| sighting.principal.clone()),
+        machine: first.map(|sighting| sighting.machine.clone()),
+        session_id: first.map(|sighting| sighting.session.clone()),
+        checkpoint: first.map(|sighting| sighting.trigger),
+        ticket_id: first.and_then(|sighting| sighting.ticket.clone()),
+        thread_id: first.and_then(|sighting| sighting.thread.clone()),
         message_count: commit.counts.messages,
         token_count: commit.counts.tokens,
         entry_count: commit.counts.entries,
-        summary: v1::Summary { text: summary.text.clone(), source: summary.source.as_str().to_owned() },
+        summary: summary.clone(),
         tags: annotations.tags.clone(),
         notes: annotations.notes.clone(),
         pinned: annotations.pinned,
-        closure: commit.closure.as_str().to_owned(),
-        rules: commit.rules.to_string(),
+        closure: commit.closure,
+        rules: commit.rules,
         native_bytes: commit.native_bytes,
         depth: commit.depth,
         cumulative_bytes: commit.cumulative_bytes,
@@ -81,22 +81,26 @@ fn of_parts(
     }
 }
 
+const fn commit_type(of: CommitType) -> v1::CommitType {
+    match of {
+        CommitType::Delta => v1::CommitType::Delta,
+        CommitType::Compaction => v1::CommitType::Compaction,
+        CommitType::Snapshot { .. } => v1::CommitType::Snapshot,
+    }
+}
+
 fn sighting(sighting: &Sighting) -> v1::Sighting {
     v1::Sighting {
-        principal: sighting.principal.to_string(),
-        machine: sighting.machine.to_string(),
-        session_id: sighting.session.to_string(),
-        checkpoint: sighting.trigger.as_str().to_owned(),
-        reasons: sighting.reasons.iter().map(|reason| reason.as_str().to_owned()).collect(),
-        ticket_id: sighting.ticket.as_ref().map(ToString::to_string),
-        thread_id: sighting.thread.as_ref().map(ToString::to_string),
-        template_alias: sighting.template_alias.as_ref().map(ToString::to_string),
-        observed_at: sighting.observed_at.to_string(),
-        source: sighting.source.as_ref().map(|source| v1::Source {
-            path: source.path.clone(),
-            offset: source.offset,
-            length: source.length,
-        }),
+        principal: sighting.principal.clone(),
+        machine: sighting.machine.clone(),
+        session_id: sighting.session.clone(),
+        checkpoint: sighting.trigger,
+        reasons: sighting.reasons.iter().collect(),
+        ticket_id: sighting.ticket.clone(),
+        thread_id: sighting.thread.clone(),
+        template_alias: sighting.template_alias.clone(),
+        observed_at: sighting.observed_at,
+        source: sighting.source.clone(),
     }
 }
 
@@ -104,7 +108,7 @@ fn sighting(sighting: &Sighting) -> v1::Sighting {
 pub(crate) fn node(row: &HistoryRow, node: &TreeNode) -> v1::Commit {
     v1::Commit {
         links: Some(node.links.iter().map(link).collect()),
-        children: Some(node.children.iter().map(ToString::to_string).collect()),
+        children: Some(node.children.clone()),
         ..commit(row)
     }
 }
@@ -112,27 +116,24 @@ pub(crate) fn node(row: &HistoryRow, node: &TreeNode) -> v1::Commit {
 /// Returns the wire form of a commit's name.
 pub(crate) fn named(shown: &Shown) -> v1::Named {
     v1::Named {
-        id: shown.commit.id.to_string(),
-        session_id: shown.sightings.first().map(|sighting| sighting.session.to_string()),
-        closure: shown.commit.closure.as_str().to_owned(),
+        id: shown.commit.id,
+        session_id: shown.sightings.first().map(|sighting| sighting.session.clone()),
+        closure: shown.commit.closure,
     }
 }
 
 /// Returns the wire form of a subagent.
 pub(crate) fn subagent(subagent: &Subagent) -> v1::TreeSubagent {
-    v1::TreeSubagent {
-        tip: subagent.tip.to_string(),
-        session: subagent.session.as_ref().map(wire::session::session),
-    }
+    v1::TreeSubagent { tip: subagent.tip, session: subagent.session.as_ref().map(wire::session::session) }
 }
 
 /// Returns the wire form of a link.
 fn link(link: &Link) -> v1::Link {
     v1::Link {
-        from: link.from.to_string(),
+        from: link.from,
         kind: link_kind(link.kind).to_owned(),
-        to: link.to.to_string(),
-        entry: link.entry.as_ref().map(ToString::to_string),
+        to: link.to,
+        entry: link.entry.clone(),
     }
 }
 
@@ -159,8 +160,8 @@ pub(crate) fn change(annotation: &Annotation) -> (&'static str, Option<&str>) {
 fn audit(record: &AuditRecord) -> v1::Audit {
     let (change, text) = change(&record.change);
     v1::Audit {
-        at: record.at.to_string(),
-        by: record.by.to_string(),
+        at: record.at,
+        by: record.by.clone(),
         change: change.to_owned(),
         text: text.map(str::to_owned),
     }
@@ -169,11 +170,11 @@ fn audit(record: &AuditRecord) -> v1::Audit {
 /// Returns the wire form of an entry.
 pub(crate) fn entry(entry: &Entry) -> v1::Entry {
     v1::Entry {
-        id: entry.id.to_string(),
-        parent: entry.parent.as_ref().map(ToString::to_string),
-        role: entry.role.as_str().to_owned(),
+        id: entry.id.clone(),
+        parent: entry.parent.clone(),
+        role: entry.role,
         kind: entry.kind.as_str().to_owned(),
-        timestamp: entry.timestamp.map(|point| point.to_string()),
+        timestamp: entry.timestamp,
         text: entry_text(entry),
     }
 }

@@ -198,20 +198,20 @@ fn imported(imported: &ImportedSession) -> v1::Imported {
     let session = &captured.session;
     v1::Imported {
         path: imported.path.to_string_lossy().into_owned(),
-        session_id: session.session.to_string(),
-        format: session.format.to_string(),
-        tip: session.tip.map(|tip| tip.to_string()),
+        session_id: session.session.clone(),
+        format: session.format.clone(),
+        tip: session.tip,
         commits: session.commits,
         entries: captured.entries,
         bytes_in: captured.bytes_in,
         bytes_redacted: captured.bytes_redacted,
         redacted: captured.redacted.iter().map(redacted).collect(),
-        notes: wire::notes(&captured.notes),
+        notes: captured.notes.clone(),
         new_commits: captured.new_commits,
         bytes_stored: captured.bytes_stored,
         sidecars: captured.sidecars.files,
         title: wire::session::title(session.title.as_deref()),
-        parent_session: session.parent_session.as_ref().map(ToString::to_string),
+        parent_session: session.parent_session.clone(),
     }
 }
 

@@ -14,8 +14,7 @@ pub(crate) fn forget(
     meant: Option<v1::Found>,
     (dry_run, is_there): (bool, &dyn Fn(&str) -> bool),
 ) -> v1::Forget {
-    let ids = |ids: &[stemmata_model::CommitId]| ids.iter().map(ToString::to_string).collect();
-    let name = |session: &Option<Session>| session.as_ref().map(|session| session.session.to_string());
+    let name = |session: &Option<Session>| session.as_ref().map(|session| session.session.clone());
     let title = |session: &Option<Session>| {
         session.as_ref().and_then(|session| wire::session::title(session.title.as_deref()))
     };
@@ -35,20 +34,20 @@ pub(crate) fn forget(
             .map(|one| one.key.path.clone())
             .filter(|path| is_there(path))
             .collect(),
-        sessions: sessions.iter().map(|session| session.session.to_string()).collect(),
+        sessions: sessions.iter().map(|session| session.session.clone()).collect(),
         meant,
-        removed: ids(&done.removed),
-        cut: ids(&done.cut),
-        cut_too: ids(&done.cut_too),
-        sealed: ids(&done.sealed),
+        removed: done.removed.clone(),
+        cut: done.cut.clone(),
+        cut_too: done.cut_too.clone(),
+        sealed: done.sealed.clone(),
         kept: done.kept.iter().map(kept).collect(),
         branches: report
             .branches
             .iter()
             .filter(is_conversation)
             .map(|branch| v1::ForgetBranch {
-                from: branch.from.to_string(),
-                first: branch.first.map(|id| id.to_string()),
+                from: branch.from,
+                first: branch.first,
                 session_id: name(&branch.session),
                 title: title(&branch.session),
             })
@@ -57,15 +56,15 @@ pub(crate) fn forget(
             .copies
             .iter()
             .map(|copy| v1::ForgetCopy {
-                root: copy.root.to_string(),
-                commits: ids(&copy.commits),
+                root: copy.root,
+                commits: copy.commits.clone(),
                 session_id: name(&copy.session),
                 title: title(&copy.session),
             })
             .collect(),
-        spared: ids(&report.spared),
+        spared: report.spared.clone(),
         without_outputs: u64::try_from(report.without_outputs).unwrap_or(u64::MAX),
-        ledgers: report.ledgers.iter().map(ToString::to_string).collect(),
+        ledgers: report.ledgers.clone(),
         events: done.events,
         contents: done.contents,
         bytes: done.bytes,
@@ -98,7 +97,7 @@ pub(crate) fn collected(report: &CollectReport, packed: Option<&Packed>, grace_d
             .retired
             .iter()
             .map(|retired| v1::RetiredSession {
-                session_id: retired.session.session.to_string(),
+                session_id: retired.session.session.clone(),
                 title: wire::session::title(retired.session.title.as_deref()),
                 because: retired.because.clone(),
             })
@@ -122,5 +121,5 @@ pub(crate) fn collected(report: &CollectReport, packed: Option<&Packed>, grace_d
 
 /// Returns the wire form of a commit that stays.
 pub(crate) fn kept(kept: &Kept) -> v1::Kept {
-    v1::Kept { id: kept.commit.to_string(), because: kept.because.as_str().to_owned() }
+    v1::Kept { id: kept.commit, because: kept.because.as_str().to_owned() }
 }

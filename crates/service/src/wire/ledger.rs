@@ -5,17 +5,17 @@ use stemmata_engine::{EventsPlan, Published, adopted_folders};
 use stemmata_model::{Event, LedgerId, Payload};
 use stemmata_store::{Appended, Ledger};
 
-use crate::wire::{notes, raw};
+use crate::wire::raw;
 
 /// Returns an event's wire form.
 pub(crate) fn event(event: &Event) -> v1::Event {
     let mut wire = v1::Event {
-        event_seq: event.seq.to_string(),
-        session_id: event.session.to_string(),
-        timestamp: event.at.to_string(),
-        topic: event.topic.to_string(),
-        sender: event.sender.to_string(),
-        receiver: event.receiver.to_string(),
+        event_seq: event.seq,
+        session_id: event.session.clone(),
+        timestamp: event.at,
+        topic: event.topic.clone(),
+        sender: event.sender.clone(),
+        receiver: event.receiver.clone(),
         payload: "plain".to_owned(),
         text: None,
         data: None,
@@ -31,12 +31,12 @@ pub(crate) fn event(event: &Event) -> v1::Event {
         }
         Payload::Line { id, line } => {
             "line".clone_into(&mut wire.payload);
-            wire.artifact = Some(id.to_string());
+            wire.artifact = Some(*id);
             wire.data = Some(raw(line));
         }
         Payload::Gone(gone) => {
             if gone.forgotten { "forgotten" } else { "trimmed" }.clone_into(&mut wire.payload);
-            wire.artifact = Some(gone.hash.to_string());
+            wire.artifact = Some(gone.hash);
             wire.bytes = Some(gone.bytes);
         }
     }
@@ -46,12 +46,12 @@ pub(crate) fn event(event: &Event) -> v1::Event {
 /// Returns the wire form of a ledger.
 pub(crate) fn ledger(ledger: &Ledger) -> v1::Ledger {
     v1::Ledger {
-        id: ledger.id.to_string(),
+        id: ledger.id.clone(),
         root: ledger.root.clone(),
-        created_at: ledger.created_at.to_string(),
+        created_at: ledger.created_at,
         last: ledger.last.to_string(),
-        last_at: ledger.last_at.map(|at| at.to_string()),
-        compacted_at: ledger.compacted_at.map(|at| at.to_string()),
+        last_at: ledger.last_at,
+        compacted_at: ledger.compacted_at,
         marks: ledger.marks.clone(),
         adopted: adopted_folders(ledger).map(str::to_owned).collect(),
     }
@@ -62,12 +62,12 @@ pub(crate) fn appended(ledger: &LedgerId, done: &Published) -> v1::Appended {
     let Appended { first, last, .. } = done.appended;
     let first = first.get().saturating_add(done.opened as u64).min(last.get());
     v1::Appended {
-        ledger: ledger.to_string(),
+        ledger: ledger.clone(),
         first: first.to_string(),
         last: last.to_string(),
-        snapshot: done.snapshot.map(|seq| seq.to_string()),
+        snapshot: done.snapshot,
         finished: None,
-        notes: notes(&done.notes),
+        notes: done.notes.clone(),
     }
 }
 
@@ -75,9 +75,9 @@ pub(crate) fn appended(ledger: &LedgerId, done: &Published) -> v1::Appended {
 pub(crate) fn forgotten(session_id: Option<String>, plan: &EventsPlan) -> v1::EventsForgotten {
     let ledgers = plan.counts();
     let ledgers: Vec<v1::LedgerForgotten> =
-        ledgers.map(|(ledger, events)| v1::LedgerForgotten { ledger: ledger.to_string(), events }).collect();
+        ledgers.map(|(ledger, events)| v1::LedgerForgotten { ledger: ledger.clone(), events }).collect();
     let events = ledgers.iter().map(|one| one.events).sum();
-    let held_by = plan.holding().iter().map(ToString::to_string).collect();
+    let held_by = plan.holding().iter().copied().collect();
     v1::EventsForgotten {
         session_id,
         events,

@@ -59,13 +59,13 @@ pub(crate) fn usage(usage: Usage, index_bytes: u64) -> v1::Du {
 pub(crate) fn chain_cost(cost: &ChainCost) -> v1::DuChain {
     let session = &cost.session;
     v1::DuChain {
-        session_id: session.session.to_string(),
+        session_id: session.session.clone(),
         path: session.key.path.clone(),
-        machine: session.key.machine.to_string(),
-        parent_session: session.parent_session.as_ref().map(ToString::to_string),
+        machine: session.key.machine.clone(),
+        parent_session: session.parent_session.clone(),
         title: wire::session::title(session.title.as_deref()),
         cwd: session.cwd.clone(),
-        tip: session.tip.map(|tip| tip.to_string()),
+        tip: session.tip,
         commits: cost.own.commits,
         logical_bytes: cost.own.logical_bytes,
         stored_bytes: cost.own.stored_bytes,
@@ -73,7 +73,7 @@ pub(crate) fn chain_cost(cost: &ChainCost) -> v1::DuChain {
         shared_commits: cost.shared.commits,
         shared_logical_bytes: cost.shared.logical_bytes,
         shared_stored_bytes: cost.shared.stored_bytes,
-        copy_of: cost.copy_of.map(|original| original.to_string()),
+        copy_of: cost.copy_of,
     }
 }
 

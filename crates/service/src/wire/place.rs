@@ -2,7 +2,6 @@
 
 use stemmata_api::v1;
 use stemmata_engine::{ConversionOf, PlacementRecord, PreparedPlacement, WrittenFile};
-use stemmata_model::{FormatId, MachineId, SessionId};
 
 use crate::fault::Fault;
 use crate::local::bad_request;
@@ -11,25 +10,25 @@ use crate::wire;
 /// Returns the wire form of a context that a client is about to load.
 pub(crate) fn prepared(prepared: &PreparedPlacement) -> v1::PreparedPlacement {
     v1::PreparedPlacement {
-        continues: prepared.continues.to_string(),
+        continues: prepared.continues,
         stop: prepared.stop.to_string(),
-        format: prepared.format.to_string(),
+        format: prepared.format.clone(),
         origin_cwd: prepared.origin_cwd.clone(),
         prompt: prepared.prompt.clone(),
         conversion_of: prepared.conversion_of.as_ref().map(|of| v1::ConversionOf {
-            ctx: of.ctx.to_string(),
+            ctx: of.ctx,
             stop: of.stop.to_string(),
             at: of.at.clone(),
         }),
         losses: prepared.losses.as_ref().map(wire::losses),
-        notes: wire::notes(&prepared.notes),
+        notes: prepared.notes.clone(),
     }
 }
 
 /// Reads what a translation is made from.
 pub(crate) fn conversion_of(of: &v1::ConversionOf) -> Result<ConversionOf, Fault> {
     let stop = of.stop.parse().map_err(|error| bad_request("stop", error))?;
-    Ok(ConversionOf { ctx: of.ctx.parse()?, stop, at: of.at.clone() })
+    Ok(ConversionOf { ctx: of.ctx, stop, at: of.at.clone() })
 }
 
 /// Returns the wire form of what is remembered of a session that was placed.
@@ -40,11 +39,11 @@ pub(crate) fn record(record: &PlacementRecord) -> v1::RecordPlacementRequest {
         modified_ns: written.modified_ns.to_string(),
     });
     v1::RecordPlacementRequest {
-        ctx: record.ctx.to_string(),
-        session_id: record.session.to_string(),
-        machine: record.machine.to_string(),
+        ctx: record.ctx,
+        session_id: record.session.clone(),
+        machine: record.machine.clone(),
         path: record.path.clone(),
-        format: record.format.to_string(),
+        format: record.format.clone(),
         taken_bytes: record.taken_bytes,
         taken_lines: record.taken_lines,
         placed_bytes: record.placed_bytes,
@@ -68,11 +67,11 @@ pub(crate) fn record_of(request: &v1::RecordPlacementRequest) -> Result<Placemen
     };
     let hash = blake3::Hash::from_hex(&request.hash).map_err(|error| bad_request("hash", error))?;
     Ok(PlacementRecord {
-        ctx: request.ctx.parse()?,
-        session: SessionId::new(request.session_id.as_str())?,
-        machine: MachineId::new(request.machine.as_str())?,
+        ctx: request.ctx,
+        session: request.session_id.clone(),
+        machine: request.machine.clone(),
         path: request.path.clone(),
-        format: FormatId::new(request.format.as_str())?,
+        format: request.format.clone(),
         taken_bytes: request.taken_bytes,
         taken_lines: request.taken_lines,
         placed_bytes: request.placed_bytes,

@@ -3,35 +3,26 @@
 use stemmata_api::v1;
 use stemmata_engine::{ChosenCounter, PromptMade};
 use stemmata_model::{FactorFrom, TokenCounter};
-use stemmata_prompt::assemble::v1::Trace;
 use stemmata_prompt::strategy::{Finding, Shipped};
-
-/// Returns a trace as the wire has it.
-///
-/// Both are version 1 of one form, field for field: what a command prints is what the engine keeps. A second list of the
-/// fields here could only disagree with the two.
-pub(crate) fn trace(trace: &Trace) -> v1::PromptTrace {
-    serde_json::from_str(&trace.to_json()).expect("the wire's trace has the fields of the engine's")
-}
 
 /// Returns a prompt, and what counted its tokens.
 pub(crate) fn assembled(made: PromptMade, counter: &ChosenCounter) -> v1::Assembled {
-    let mut notes = super::notes(&counter.notes);
-    notes.extend(super::notes(&made.notes));
+    let mut notes = counter.notes.clone();
+    notes.extend(made.notes.clone());
     notes.extend(lacks(&made.trace));
     v1::Assembled {
-        trace: trace(&made.trace),
         metrics: super::raw(&made.metrics),
         notes,
         prompt: made.text,
         counter: counter.spec.to_string(),
         counted: counted(counter),
+        trace: made.trace,
     }
 }
 
 /// Says where a prompt is not what its strategy wants: larger than its budget, or cut.
-fn lacks(trace: &Trace) -> Vec<v1::Note> {
-    let note = |code: &str, message: String| v1::Note { code: code.to_owned(), message, line: None };
+fn lacks(trace: &v1::PromptTrace) -> Vec<v1::Note> {
+    let note = |code: &str, message: String| v1::Note::new(code, message);
     let (budget, cut) = (&trace.budget, &trace.truncation);
     let over = budget.over_budget_tokens;
     let of = budget.max_tokens.map_or_else(String::new, |max| format!(" of {max} tokens"));
@@ -104,8 +95,8 @@ pub(crate) fn changes(
         let earlier = find(before.1, &candidate.id).and_then(|at| before.1.candidates.get(at));
         v1::ContextChange {
             id: candidate.id.clone(),
-            before: earlier.map(|earlier| earlier.decision.clone()),
-            after: Some(candidate.decision.clone()),
+            before: earlier.map(|earlier| earlier.decision),
+            after: Some(candidate.decision),
             tokens_before: earlier.map_or(0, |earlier| earlier.tokens),
             tokens_after: candidate.tokens,
             is_same_text: earlier.is_some_and(|earlier| {
@@ -117,7 +108,7 @@ pub(crate) fn changes(
     let gone = before.1.candidates.iter().filter(|candidate| find(after.1, &candidate.id).is_none());
     let gone = gone.map(|candidate| v1::ContextChange {
         id: candidate.id.clone(),
-        before: Some(candidate.decision.clone()),
+        before: Some(candidate.decision),
         after: None,
         tokens_before: candidate.tokens,
         tokens_after: 0,

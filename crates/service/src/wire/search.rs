@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use stemmata_api::{Code, Problem, v1};
 use stemmata_engine::{
-    HitPlace, IndexReport, IndexTrouble, SearchAnswer, SearchFilter, SearchForm, SearchHit, SearchNote,
-    SearchQuery, SearchReason, SettleBudget,
+    HitPlace, IndexReport, IndexTrouble, SearchAnswer, SearchFilter, SearchHit, SearchNote, SearchQuery,
+    SearchReason, SettleBudget,
 };
-use stemmata_model::Timestamp;
 
 use crate::fault::Fault;
 use crate::wire;
@@ -26,15 +25,9 @@ pub(crate) fn query(request: &v1::SearchRequest, hits_max: u64) -> Result<Search
         session,
         no_tool_output,
     } = request.filter.clone();
-    let since = since.as_deref().map(Timestamp::parse).transpose()?;
-    let until = until.as_deref().map(Timestamp::parse).transpose()?;
     Ok(SearchQuery {
         text: request.text.clone(),
-        form: match request.form {
-            v1::SearchForm::Words => SearchForm::Words,
-            v1::SearchForm::Literal => SearchForm::Literal,
-            v1::SearchForm::Regex => SearchForm::Regex,
-        },
+        form: request.form,
         filter: SearchFilter {
             client,
             role,
@@ -68,14 +61,14 @@ pub(crate) fn hits(found: &SearchAnswer) -> v1::SearchHits {
 fn hit(hit: &SearchHit) -> v1::SearchHit {
     let HitPlace { session, path, client, title, cwd, project, branch, foreign_machine } = hit.place.clone();
     v1::SearchHit {
-        ctx: hit.ctx.map(|ctx| ctx.to_string()),
-        ledger: hit.ledger.as_ref().map(ToString::to_string),
+        ctx: hit.ctx,
+        ledger: hit.ledger.clone(),
         session_id: session,
         entry: hit.entry.clone(),
         short_entry: hit.short_entry.clone(),
         author: hit.author.clone(),
-        timestamp: hit.timestamp.map(|at| at.to_string()),
-        role: hit.role.as_str().to_owned(),
+        timestamp: hit.timestamp,
+        role: hit.role,
         kind: hit.kind.clone(),
         client,
         score: rounded(hit.score),
@@ -173,13 +166,10 @@ fn of_trouble(trouble: &IndexTrouble) -> (&'static str, String) {
 
 /// Returns the note of an answer that has as many hits as any answer may have.
 pub(crate) fn cut(hits_max: u64) -> v1::Note {
-    v1::Note {
-        code: "hits_cut".to_owned(),
-        message: format!(
-            "only the first {hits_max} hits are listed, and there may be more; a filter lists fewer"
-        ),
-        line: None,
-    }
+    v1::Note::new(
+        "hits_cut",
+        format!("only the first {hits_max} hits are listed, and there may be more; a filter lists fewer"),
+    )
 }
 
 /// What the note of a quote without its counterpart says.
@@ -271,5 +261,5 @@ pub(crate) fn note(note: &SearchNote) -> v1::Note {
             ("query_cut", "the query has too many words; its last ones were left out".to_owned())
         }
     };
-    v1::Note { code: code.to_owned(), message, line: None }
+    v1::Note::new(code, message)
 }

@@ -1,19 +1,19 @@
 //! Found, replaced and kept secrets as wire types.
 
 use stemmata_api::v1;
-use stemmata_engine::{FoundIn, Holder, ScrubReport, SecretFound, UnreadLedger};
+use stemmata_engine::{FoundIn, Holder, ScrubReport, SecretFound};
 use stemmata_store::Session;
 
 /// Returns the wire form of one finding of a scan.
 pub(crate) fn finding(found: &SecretFound) -> v1::ScanFinding {
     let (mut commit, mut ledger, mut event, mut session_id, mut state) = (None, None, None, None, None);
     match &found.holder {
-        Holder::Commit(id) => commit = Some(id.to_string()),
+        Holder::Commit(id) => commit = Some(*id),
         Holder::Event { ledger: of, seq, session } => {
-            (ledger, event) = (Some(of.to_string()), Some(seq.to_string()));
-            session_id = Some(session.to_string());
+            (ledger, event) = (Some(of.clone()), Some(*seq));
+            session_id = Some(session.clone());
         }
-        Holder::State { ledger: of, name } => (ledger, state) = (Some(of.to_string()), Some(name.clone())),
+        Holder::State { ledger: of, name } => (ledger, state) = (Some(of.clone()), Some(name.clone())),
     }
     let (line, field) = match found.place {
         FoundIn::Line(line) => (Some(line), None),
@@ -38,8 +38,8 @@ pub(crate) fn finding(found: &SecretFound) -> v1::ScanFinding {
 /// Returns the wire form of what was scrubbed, or would be.
 pub(crate) fn scrub(report: &ScrubReport, meant: Option<v1::Found>, dry_run: bool) -> v1::Scrub {
     let redirect = |(from, to): &(stemmata_model::CommitId, stemmata_model::CommitId)| v1::ScrubRedirect {
-        from: from.to_string(),
-        to: to.to_string(),
+        from: *from,
+        to: *to,
     };
     let conversations = report.sessions.iter().filter(|session| !session.is_sidecar());
     let sessions: Vec<Session> = conversations.cloned().collect();
@@ -56,12 +56,12 @@ pub(crate) fn scrub(report: &ScrubReport, meant: Option<v1::Found>, dry_run: boo
         events_looked_at: report.events_looked_at,
         events: report.events,
         events_forgotten: report.events_forgotten,
-        ledgers: report.ledgers.iter().map(ToString::to_string).collect(),
-        unread: unread(&report.unread),
+        ledgers: report.ledgers.clone(),
+        unread: report.unread.clone(),
         rewritten: report.rewritten,
         redirects: report.redirects.iter().map(redirect).collect(),
         sidecars: (report.sessions.len() - sessions.len()) as u64,
-        sessions: sessions.iter().map(|session| session.session.to_string()).collect(),
+        sessions: sessions.iter().map(|session| session.session.clone()).collect(),
         titles: super::keep::titles(&sessions),
         contents: report.forgotten.contents,
         bytes: report.forgotten.bytes,
@@ -69,11 +69,4 @@ pub(crate) fn scrub(report: &ScrubReport, meant: Option<v1::Found>, dry_run: boo
         unfinished: report.forgotten.unfinished.clone(),
         digest: None,
     }
-}
-
-/// Returns them as `--json` has them.
-pub(crate) fn unread(unread: &[UnreadLedger]) -> Vec<v1::UnreadLedger> {
-    let one =
-        |one: &UnreadLedger| v1::UnreadLedger { ledger: one.ledger.to_string(), reason: one.reason.clone() };
-    unread.iter().map(one).collect()
 }

@@ -23,8 +23,8 @@ fn sidecar(found: &Sidecar) -> v1::Sidecar {
         kind: kind.to_owned(),
         session_id: found.session.parent_session.as_ref().map(ToString::to_string).unwrap_or_default(),
         path: found.session.key.path.clone(),
-        machine: found.session.key.machine.to_string(),
-        ctx: found.ctx.to_string(),
+        machine: found.session.key.machine.clone(),
+        ctx: found.ctx,
         bytes: found.bytes,
         altered: found.is_altered,
     }

@@ -2,17 +2,17 @@
 
 use stemmata_api::v1;
 use stemmata_engine::prompt::reduce::memory::v1::{Items, Kind};
-use stemmata_engine::{ComparedState, LedgerState, ReducedState, RestoredState, Task, TranscriptsReplayed};
+use stemmata_engine::{ComparedState, LedgerState, ReducedState, RestoredState, Task};
 use stemmata_model::{Json, LedgerId};
 
-use crate::wire::{notes, raw};
+use crate::wire::raw;
 
 /// Returns what is known of a project; with so many characters of text, if any.
 pub(crate) fn state(ledger: &LedgerId, state: &LedgerState, chars_max: Option<usize>) -> v1::State {
     let remembered = &state.remembered;
     let published = state.published.as_ref();
     v1::State {
-        ledger: ledger.to_string(),
+        ledger: ledger.clone(),
         root: state.root.clone(),
         through: remembered.through.to_string(),
         transcripts: remembered.transcripts,
@@ -20,7 +20,7 @@ pub(crate) fn state(ledger: &LedgerId, state: &LedgerState, chars_max: Option<us
         snapshot: published.map(|published| raw(&published.data)),
         text: chars_max.map(|chars_max| remembered.memory.text(chars_max)),
         snapshot_text: published.filter(|_| chars_max.is_some()).map(|published| published.text.clone()),
-        notes: notes(&remembered.notes),
+        notes: remembered.notes.clone(),
     }
 }
 
@@ -62,24 +62,20 @@ pub(crate) fn task(task: &Task) -> v1::OpenTask {
 pub(crate) fn replayed(
     ledger: &LedgerId,
     found: &[ComparedState],
-    transcripts: TranscriptsReplayed,
+    transcripts: v1::ReplayedTranscripts,
 ) -> v1::Replayed {
     let reducer = |one: &ComparedState| v1::ReplayedReducer {
         name: one.name.to_owned(),
         saved_through: one.saved_through.to_string(),
         same: one.same,
-        notes: notes(&one.notes),
+        notes: one.notes.clone(),
     };
     v1::Replayed {
-        ledger: ledger.to_string(),
+        ledger: ledger.clone(),
         through: found.iter().map(|one| one.through).max().unwrap_or(0).to_string(),
         reducers: found.iter().map(reducer).collect(),
         same: found.iter().all(|one| one.same) && transcripts.different.is_empty(),
-        transcripts: v1::ReplayedTranscripts {
-            sessions: transcripts.sessions,
-            different: transcripts.different,
-            notes: notes(&transcripts.notes),
-        },
+        transcripts,
     }
 }
 
@@ -91,7 +87,7 @@ pub(crate) fn restored(ledger: &LedgerId, restored: &RestoredState) -> v1::Resto
         replayed: one.replayed,
     };
     v1::RestoredLedger {
-        ledger: ledger.to_string(),
+        ledger: ledger.clone(),
         root: restored.root.clone(),
         last: restored.last.to_string(),
         engine: if restored.in_files { "files" } else { "store" }.to_owned(),
@@ -100,6 +96,6 @@ pub(crate) fn restored(ledger: &LedgerId, restored: &RestoredState) -> v1::Resto
         read: restored.read,
         quarantined: restored.quarantined,
         lost: restored.lost.clone(),
-        notes: notes(&restored.notes),
+        notes: restored.notes.clone(),
     }
 }

@@ -8,7 +8,7 @@ use stemmata_engine::prompt::story::{
 };
 use stemmata_engine::prompt::title::title;
 use stemmata_engine::{ChainSide, Comparison, Overview, OverviewSubagent, ShownTurn};
-use stemmata_model::{CommitId, Timestamp};
+use stemmata_model::CommitId;
 use stemmata_store::Session;
 
 use crate::wire;
@@ -38,13 +38,13 @@ pub(crate) fn turn(ctx: CommitId, turn: &ShownTurn, full: bool) -> v1::ShownTurn
         v1::TurnPiece {
             entry: id_of(told.position).to_owned(),
             ordinal: turn.entries.get(told.position).map_or(0, |entry| entry.ordinal),
-            at: time(turn.entries.get(told.position).and_then(|entry| entry.at)),
+            at: turn.entries.get(told.position).and_then(|entry| entry.at),
             ..piece(told, subagent, full)
         }
     });
     let pieces: Vec<v1::TurnPiece> = pieces.collect();
     v1::ShownTurn {
-        ctx: ctx.to_string(),
+        ctx,
         pieces,
         outline: outline(&turn.outline),
         models: turn.models.clone(),
@@ -84,7 +84,7 @@ fn called(call: &TurnCall, subagent: Option<&OverviewSubagent>, full: bool) -> v
         outcome: call.outcome.as_str().to_owned(),
         exit_code: call.exit_code,
         error: call.error().map(str::to_owned),
-        subagent: subagent.map(|started| started.subagent.tip.to_string()),
+        subagent: subagent.map(|started| started.subagent.tip),
         arguments: full.then(|| call.arguments.clone()),
         result: call.answer.clone().filter(|_| full),
     }
@@ -93,8 +93,8 @@ fn called(call: &TurnCall, subagent: Option<&OverviewSubagent>, full: bool) -> v
 /// Returns the wire form of what a turn did.
 fn outline(outline: &TurnOutline) -> v1::TurnOutline {
     v1::TurnOutline {
-        began_at: time(outline.span.map(|(first, _)| first)),
-        ended_at: time(outline.span.map(|(_, last)| last)),
+        began_at: outline.span.map(|(first, _)| first),
+        ended_at: outline.span.map(|(_, last)| last),
         active_seconds: seconds(outline.active_micros),
         tools: outline.tools.clone(),
         files: outline.files.iter().map(file).collect(),
@@ -117,8 +117,8 @@ pub(crate) fn overview(session: &Session, overview: &Overview) -> v1::SessionOve
     let turns = story.turns.iter().zip(&overview.ordinals);
     v1::SessionOverview {
         session: wire::session::session(session),
-        began_at: time(story.span.map(|(first, _)| first)),
-        ended_at: time(story.span.map(|(_, last)| last)),
+        began_at: story.span.map(|(first, _)| first),
+        ended_at: story.span.map(|(_, last)| last),
         active_seconds: seconds(story.active_micros),
         models: models.into_iter().map(|(model, _)| model.clone()).collect(),
         tokens: story.tokens.map(tokens),
@@ -144,8 +144,8 @@ pub(crate) fn session_turn(turn: &SessionTurn<CommitId>, ordinal: Option<u64>) -
     let prompt = turn.outline.prompt.as_ref();
     v1::OverviewTurn {
         number: turn.number,
-        ctx: turn.commit.to_string(),
-        entry: prompt.map(|prompt| prompt.entry.to_string()),
+        ctx: turn.commit,
+        entry: prompt.map(|prompt| prompt.entry.clone()),
         ordinal,
         prompt: prompt.map(|prompt| prompt.text.clone()),
         title: prompt.map(|prompt| title(Some(&prompt.text))),
@@ -155,18 +155,14 @@ pub(crate) fn session_turn(turn: &SessionTurn<CommitId>, ordinal: Option<u64>) -
 
 /// Returns the wire form of what two chains have alone.
 pub(crate) fn comparison(found: &Comparison) -> v1::Comparison {
-    v1::Comparison {
-        ancestor: found.ancestor.map(|ancestor| ancestor.to_string()),
-        first: side(&found.first),
-        second: side(&found.second),
-    }
+    v1::Comparison { ancestor: found.ancestor, first: side(&found.first), second: side(&found.second) }
 }
 
 fn side(side: &ChainSide) -> v1::ChainSide {
     let story = &side.story;
     let turns = || story.turns.iter().map(|turn| &turn.outline);
     v1::ChainSide {
-        ctx: side.ctx.to_string(),
+        ctx: side.ctx,
         commits: side.commits,
         entries: side.entries,
         prompts: turns().filter_map(|turn| Some(title(Some(&turn.prompt.as_ref()?.text)))).collect(),
@@ -203,8 +199,8 @@ fn error(error: &SessionError) -> v1::SessionError {
 
 fn subagent(started: &OverviewSubagent) -> v1::StartedSubagent {
     v1::StartedSubagent {
-        ctx: started.ctx.to_string(),
-        entry: started.entry.as_ref().map(ToString::to_string),
+        ctx: started.ctx,
+        entry: started.entry.clone(),
         subagent: wire::commit::subagent(&started.subagent),
     }
 }
@@ -223,8 +219,4 @@ fn git_commits(outline: &TurnOutline) -> impl Iterator<Item = v1::GitCommitMade>
 
 fn seconds(micros: i64) -> u64 {
     u64::try_from(micros / SECOND).unwrap_or(0)
-}
-
-fn time(at: Option<Timestamp>) -> Option<String> {
-    at.map(|at| at.to_string())
 }

@@ -9,6 +9,7 @@ use stemmata_api::v1::{
 };
 use stemmata_api::v1::{CommitRequest, HANDOFF_TOKENS_DEFAULT, LastCompactionRequest};
 use stemmata_api::{ByteSource, CancelToken, Control, Service};
+use stemmata_model::{MachineId, Role, SessionId};
 use stemmata_testkit::claude::Transcript;
 
 use crate::{MISSING, code};
@@ -36,7 +37,7 @@ pub(crate) fn back(
 }
 
 fn find(service: &dyn Service, text: &str) -> String {
-    service.find(&FindRequest::of(text)).expect("found").ctx
+    service.find(&FindRequest::of(text)).expect("found").ctx.to_string()
 }
 
 fn of(ctx: &str) -> CommitRequest {
@@ -65,11 +66,14 @@ fn materialize(service: &dyn Service, request: &MaterializeRequest) -> (Material
 fn own_bytes(service: &dyn Service, session: &Transcript, tip: &str) -> Vec<u8> {
     let mut out = Vec::new();
     let native = service.native(&of(tip), &mut out, &Control::none()).expect("bytes");
-    assert_eq!((native.ctx.as_str(), native.bytes), (tip, out.len() as u64));
+    assert_eq!((native.ctx.to_string().as_str(), native.bytes), (tip, out.len() as u64));
     assert_eq!(out, (session.lines.join("\n") + "\n").into_bytes());
     let (made, whole) = materialize(service, &wish(tip, "root", None));
-    assert_eq!((made.ctx.as_deref(), made.stop.as_str(), made.losses), (Some(tip), "root", None));
-    let (again, same) = materialize(service, &wish(&tip[..20], "root", Some(&made.format)));
+    assert_eq!(
+        (made.ctx.map(|ctx| ctx.to_string()).as_deref(), made.stop.as_str(), made.losses),
+        (Some(tip), "root", None)
+    );
+    let (again, same) = materialize(service, &wish(&tip[..20], "root", Some(made.format.as_str())));
     assert_eq!((again.tier, &same), (made.tier, &whole), "its own format is what there is without one");
     let (recent, bytes) = materialize(service, &wish(tip, "compaction", None));
     assert!(recent.entry_count < made.entry_count && bytes.len() < whole.len());
@@ -99,7 +103,7 @@ fn before_a_compaction(service: &dyn Service, tip: &str, whole: &[u8]) {
     let made = service
         .compact(&CompactRequest { summary: Some(summary), ..CompactRequest::of(tip) })
         .expect("a compaction");
-    let id = made.id.clone().expect("it is stored");
+    let id = made.id.expect("it is stored").to_string();
     let of_nobody = CompactRequest { session: Some("nobody".to_owned()), ..CompactRequest::of(&id) };
     assert_eq!(code(service.compact(&of_nobody)), "session_not_found");
     let (recent, bytes) = materialize(service, &wish(&id, "compaction", None));
@@ -107,7 +111,8 @@ fn before_a_compaction(service: &dyn Service, tip: &str, whole: &[u8]) {
     let before = service
         .before_compaction(&LastCompactionRequest { ctx: id.clone(), session: None })
         .expect("a commit")
-        .id;
+        .id
+        .to_string();
     assert_eq!(materialize(service, &wish(&before, "root", None)).1, whole);
 }
 
@@ -142,7 +147,7 @@ fn handed_off(service: &dyn Service, tip: &str) {
 /// A fork ends where it was asked to; what is placed for it is remembered, however often that is told.
 fn forked(service: &dyn Service, tip: &str) {
     let shown = service.show(&ShowRequest { ctx: tip.to_owned(), entries: true }).expect("a commit");
-    let said = shown.entries.expect("entries").into_iter().find(|entry| entry.role == "assistant");
+    let said = shown.entries.expect("entries").into_iter().find(|entry| entry.role == Role::Assistant);
     let prepare = |at: Option<&str>, runtime: Option<&str>| {
         service.prepare_placement(&PreparePlacementRequest {
             ctx: tip.to_owned(),
@@ -153,21 +158,21 @@ fn forked(service: &dyn Service, tip: &str) {
         })
     };
     let whole = prepare(None, None).expect("prepared");
-    assert_eq!((whole.continues.as_str(), &whole.prompt, &whole.losses), (tip, &None, &None));
+    assert_eq!((whole.continues.to_string().as_str(), &whole.prompt, &whole.losses), (tip, &None, &None));
     let entry = said.expect("an answer").id;
-    let fork = prepare(Some(&entry), None).expect("prepared");
-    assert_eq!(prepare(Some(&entry), None).expect("again").continues, fork.continues);
-    materialize(service, &wish(&fork.continues, &fork.stop, None));
+    let fork = prepare(Some(entry.as_str()), None).expect("prepared");
+    assert_eq!(prepare(Some(entry.as_str()), None).expect("again").continues, fork.continues);
+    materialize(service, &wish(&fork.continues.to_string(), &fork.stop, None));
     let translated = prepare(None, Some("codex")).expect("prepared");
-    assert!(translated.format.starts_with("codex-") && translated.losses.is_some());
-    assert_ne!(translated.continues, tip, "a translation is a commit of its own");
+    assert!(translated.format.as_str().starts_with("codex-") && translated.losses.is_some());
+    assert_ne!(translated.continues, whole.continues, "a translation is a commit of its own");
     assert_eq!(code(prepare(Some("nothing"), None)), "entry_not_found");
     assert_eq!(code(prepare(None, Some("abacus"))), "unknown_client");
     let (made, bytes) = materialize(service, &wish(tip, "root", None));
     let placed = RecordPlacementRequest {
-        ctx: tip.to_owned(),
-        session_id: "0d2f6a52-aaaa-4bbb-8ccc-000000000001".to_owned(),
-        machine: "m-elsewhere".to_owned(),
+        ctx: whole.continues,
+        session_id: SessionId::new("0d2f6a52-aaaa-4bbb-8ccc-000000000001").expect("a name"),
+        machine: MachineId::new("m-elsewhere").expect("a name"),
         path: "/home/ada/.claude/projects/-kiln/placed.jsonl".to_owned(),
         format: made.format,
         taken_bytes: made.bytes,
@@ -180,11 +185,10 @@ fn forked(service: &dyn Service, tip: &str) {
         cwd: "/kiln".to_owned(),
     };
     for _ in 0..2 {
-        assert_eq!(service.record_placement(&placed).expect("remembered").ctx, tip);
+        assert_eq!(service.record_placement(&placed).expect("remembered").ctx, whole.continues);
     }
     let refused = |placed: RecordPlacementRequest| code(service.record_placement(&placed));
-    assert_eq!(refused(RecordPlacementRequest { hash: "0".to_owned(), ..placed.clone() }), "bad_request");
-    assert_eq!(refused(RecordPlacementRequest { session_id: String::new(), ..placed }), "bad_name");
+    assert_eq!(refused(RecordPlacementRequest { hash: "0".to_owned(), ..placed }), "bad_request");
 }
 
 /// A bundle in memory.
@@ -206,7 +210,10 @@ fn carried(service: &dyn Service, other: &dyn Service, tip: &str, whole: &[u8]) 
         BundleExportRequest { commits: vec![tip.to_owned()], project: None, all: false, have: Vec::new() };
     let mut out = Vec::new();
     let written = service.export_bundle(&request, &mut out, &control).expect("a bundle");
-    assert_eq!((written.bytes, written.tips.as_slice()), (out.len() as u64, &[tip.to_owned()][..]));
+    assert_eq!(
+        (written.bytes, written.tips.as_slice()),
+        (out.len() as u64, &[tip.parse().expect("an id")][..])
+    );
     let bundle = Bytes(out);
     let limits = BundleShowRequest { commits_max: None, content_bytes_max: None };
     let shown = other.show_bundle(&limits, &bundle, &control).expect("a sound bundle");

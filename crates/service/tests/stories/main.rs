@@ -6,6 +6,8 @@ mod chains;
 mod give_back;
 mod maintain;
 mod prompts;
+mod refused;
+mod rows;
 mod turns;
 
 use std::fs::File;
@@ -100,6 +102,16 @@ fn chains_are_found_read_and_grown() {
 }
 
 #[test]
+fn an_operation_answers_by_its_row_as_by_its_method() {
+    let stage = Stage::new();
+    let session = ClaudeSession::new(7).turns(6).compactions(1).subagents(1).build();
+    rows::strict(&stage.service);
+    stage.import(&session);
+    rows::strict(&stage.service);
+    rows::alike(&stage.service, &session);
+}
+
+#[test]
 fn what_was_recorded_is_given_back() {
     let (stage, other) = (Stage::new(), Stage::new());
     let session = ClaudeSession::new(11).turns(8).compactions(1).build();
@@ -122,7 +134,7 @@ fn rules_and_exclusions_that_are_written_later_count_for_what_is_stored_next() {
         let wish = chains::by_hand(session);
         let made = stage.service.checkpoint(&wish, &mut maintain::SECRET.as_bytes()).expect("a commit");
         let mut out = Vec::new();
-        let request = CommitRequest { ctx: made.id };
+        let request = CommitRequest { ctx: made.id.to_string() };
         stage.service.native(&request, &mut out, &Control::none()).expect("bytes");
         out == maintain::SECRET.as_bytes()
     };

@@ -6,14 +6,23 @@ use stemmata_api::v1::{
     StrategySource, TurnBegun, TurnContext, TurnEntry, TurnFork, TurnMadeRequest, TurnOf, TurnPrompt,
 };
 use stemmata_api::{Answer, Service};
+use stemmata_model::{EventSeq, LedgerId, Party, SessionId, Template};
 
 use crate::{MISSING, Stage, code};
 
 const LEDGER: &str = "cluster";
 
+fn ledger() -> LedgerId {
+    LedgerId::new(LEDGER).expect("a name")
+}
+
+fn seq(number: u64) -> Option<EventSeq> {
+    EventSeq::new(number)
+}
+
 fn asked(strategy: &str) -> AssembleRequest {
     AssembleRequest {
-        ledger: LEDGER.to_owned(),
+        ledger: ledger(),
         session: None,
         strategy: StrategySource::Text(strategy.to_owned()),
         profile: None,
@@ -36,10 +45,10 @@ fn source(fields: &str) -> String {
 
 fn turn(session: &str) -> TurnOf {
     TurnOf {
-        ledger: Some(LEDGER.to_owned()),
-        session: Some(session.to_owned()),
-        agent: "worker".to_owned(),
-        template: "fixer".to_owned(),
+        ledger: Some(ledger()),
+        session: SessionId::new(session).ok(),
+        agent: Party::new("worker").expect("a name"),
+        template: Template::new("fixer").expect("a name"),
         thread: None,
         ticket: None,
         granularity: None,
@@ -83,7 +92,7 @@ fn begin(session: &str) -> BeginTurnRequest {
 fn recall(text: &str) -> RecallRequest {
     RecallRequest {
         text: text.to_owned(),
-        ledger: Some(LEDGER.to_owned()),
+        ledger: Some(ledger()),
         max_tokens: None,
         counter: None,
         model: None,
@@ -110,8 +119,7 @@ fn stage() -> Stage {
         ticket: None,
     };
     let events = vec![event("ISSUE_OPENED"), event("PLAN_READY")];
-    let request =
-        AppendRequest { ledger: LEDGER.to_owned(), events, expected: None, durability: Durability::None };
+    let request = AppendRequest { ledger: ledger(), events, expected: None, durability: Durability::None };
     service.append(&request).expect("appended");
     stage
 }
@@ -170,56 +178,45 @@ fn what_a_request_for_a_prompt_cannot_mean_is_refused() {
         service.assemble(&request)
     };
     refused(with(&|one| one.max_tokens = Some(0)), "bad_request", "at least 1");
-    refused(with(&|one| one.through = Some("0".to_owned())), "bad_request", "through");
     refused(with(&|one| one.counter = Some("nonsense".to_owned())), "bad_request", "`estimate`");
     refused(with(&|one| one.model = Some("gpt5".to_owned())), "model_unknown", "did you mean `gpt-5`?");
-    refused(with(&|one| one.ledger = "ghost".to_owned()), "ledger_not_found", "ghost");
-    refused(with(&|one| one.ledger = "a\nb".to_owned()), "bad_name", "");
-    refused(
-        with(&|one| one.trigger = Some(PromptTrigger::Event("99".to_owned()))),
-        "no_event_with_text",
-        "99",
-    );
+    refused(with(&|one| one.ledger = LedgerId::new("ghost").expect("a name")), "ledger_not_found", "ghost");
+    refused(with(&|one| one.trigger = seq(99).map(PromptTrigger::Event)), "no_event_with_text", "99");
     let late = |one: &mut AssembleRequest| {
-        one.trigger = Some(PromptTrigger::Event("2".to_owned()));
-        one.through = Some("1".to_owned());
+        one.trigger = seq(2).map(PromptTrigger::Event);
+        one.through = seq(1);
     };
     refused(with(&late), "bad_request", "events through 1 only");
-    for change in
-        [&|one: &mut AssembleRequest| one.through = Some("99".to_owned()), &|one: &mut AssembleRequest| {
-            one.after = Some("99".to_owned());
-        }] as [&dyn Fn(&mut AssembleRequest); 2]
+    for change in [&|one: &mut AssembleRequest| one.through = seq(99), &|one: &mut AssembleRequest| {
+        one.after = seq(99);
+    }] as [&dyn Fn(&mut AssembleRequest); 2]
     {
         let notes = with(change).expect("a prompt").notes;
         assert!(notes.iter().any(|note| note.message.contains("beyond what the ledger has")), "{notes:?}");
     }
     let crossed = |one: &mut AssembleRequest| {
-        (one.through, one.after) = (Some("1".to_owned()), Some("2".to_owned()));
+        (one.through, one.after) = (seq(1), seq(2));
     };
     let notes: Vec<String> =
         with(&crossed).expect("a prompt").notes.into_iter().map(|note| note.message).collect();
     assert_eq!(notes, ["`after` is 2, behind `through`, which is 1: no event is between them"]);
-    let missing = ContextRequest {
-        of: ContextOf::Made(Box::new(asked(&source("")))),
-        compares: true,
-        before: Some("99".to_owned()),
-    };
+    let missing =
+        ContextRequest { of: ContextOf::Made(Box::new(asked(&source("")))), compares: true, before: seq(99) };
     refused(service.context(&missing), "no_event_with_text", "its last event is");
     let future = asked(&source(",\"amount\":1,\"since\":\"2999-01-01T00:00:00Z\""));
     let made = service.assemble(&future).expect("a prompt");
     let plan = made.trace.candidates.iter().find(|one| one.id == "source:PLAN_READY:0").expect("listed");
     assert_eq!((plan.decision.as_str(), plan.reason.as_str()), ("skipped", "empty"));
-    let of = ContextOf::Kept(KeptPromptOf { ledger: LEDGER.to_owned(), session: None, model: None });
+    let of = ContextOf::Kept(KeptPromptOf { ledger: ledger(), session: None, model: None });
     let request = ContextRequest { of, compares: false, before: None };
     refused(service.context(&request), "context_not_kept", "no turn");
     for (request, code) in [
         (recall(""), "query_empty"),
         (recall(&"word ".repeat(4_000)), "query_too_long"),
         (RecallRequest { max_tokens: Some(63), ..recall("files") }, "bad_request"),
-        (RecallRequest { ledger: Some("ghost".to_owned()), ..recall("files") }, "ledger_not_found"),
+        (RecallRequest { ledger: LedgerId::new("ghost").ok(), ..recall("files") }, "ledger_not_found"),
         (RecallRequest { model: Some("nobody's".to_owned()), ..recall("files") }, "model_unknown"),
         (RecallRequest { counter: Some("o200k*11".to_owned()), ..recall("files") }, "bad_request"),
-        (RecallRequest { ticket: Some("a\nb".to_owned()), ..recall("files") }, "bad_name"),
     ] {
         refused(service.recall(&request), code, "");
     }
@@ -280,7 +277,7 @@ fn a_model_shows_its_window_and_where_clients_compact_in_it() {
     service.begin_turn(&BeginTurnRequest { prompt: Some(prompt), ..begin("s1") }).expect("begun");
     let report = |model: &str| {
         let model = Some(model.to_owned());
-        let of = ContextOf::Kept(KeptPromptOf { ledger: LEDGER.to_owned(), session: None, model });
+        let of = ContextOf::Kept(KeptPromptOf { ledger: ledger(), session: None, model });
         service.context(&ContextRequest { of, compares: false, before: None }).expect("a report")
     };
     assert_eq!(report("gpt-5").counter.as_deref(), Some("cl100k"), "the counter is kept with the prompt");
@@ -333,7 +330,8 @@ fn a_turn_begins_once_and_never_twice_from_another_context() {
         window: None,
     };
     let ended = service.end_turn(&made).expect("ended");
-    let ctx = ended.ctx.expect("a commit");
+    let head = ended.ctx.expect("a commit");
+    let ctx = head.to_string();
     let resume = |ctx: &str, session: &str| BeginTurnRequest {
         context: Some(TurnContext::Resume(ctx.to_owned())),
         ..begin(session)
@@ -346,7 +344,7 @@ fn a_turn_begins_once_and_never_twice_from_another_context() {
     };
     refused(service.begin_turn(&fork("nowhere-at-all")), "entry_not_found", "nowhere-at-all");
     let second = service.begin_turn(&resume(&ctx, "s2")).expect("resumed");
-    assert_eq!((second.head.as_deref(), second.session.as_str()), (Some(ctx.as_str()), "s2"));
+    assert_eq!((second.head, second.session.as_str()), (Some(head), "s2"));
     let nameless = TurnMadeRequest { turn: TurnOf { session: None, ..turn("s1") }, ..made.clone() };
     refused(service.step(&nameless), "bad_request", "`session`");
     let silent = TurnEntry { text: Some(String::new()), ..said("x") };
@@ -367,7 +365,7 @@ fn a_continuation_says_the_profile_again_where_it_changed() {
     let stage = stage();
     let service: &dyn Service = &stage.service;
     let profile = |rules: &str| format!("id = \"worker\"\nrole = \"worker\"\ninstructions = \"{rules}\"\n");
-    let taken = |number: usize, rules: &str, after: Option<String>| {
+    let taken = |number: usize, rules: &str, after: Option<EventSeq>| {
         let prompt = TurnPrompt {
             strategy: StrategySource::Text(source(",\"amount\":1")),
             profile: Some(profile(rules)),
@@ -392,7 +390,7 @@ fn a_continuation_says_the_profile_again_where_it_changed() {
             window: None,
         };
         service.end_turn(&made).expect("ended");
-        (begun.said.clone(), begun.prompt.expect("a prompt").prompt)
+        (begun.said, begun.prompt.expect("a prompt").prompt)
     };
     let (first, text) = taken(1, "OLD RULES", None);
     assert!(text.contains("OLD RULES"), "{text}");
@@ -408,7 +406,7 @@ fn a_prompt_over_its_budget_or_cut_says_so() {
     let service: &dyn Service = &stage.service;
     let codes = |request: &AssembleRequest| -> Vec<String> {
         let made = service.assemble(request).expect("a prompt");
-        made.notes.into_iter().map(|note| note.code).collect()
+        made.notes.into_iter().map(|note| note.code.as_str().to_owned()).collect()
     };
     let plain = asked(&source(",\"amount\":1"));
     assert_eq!(codes(&plain), [""; 0]);

@@ -48,7 +48,7 @@ impl Loop<'_> {
 }
 
 fn notes(window: &TurnWindowReport) -> String {
-    window.notes.iter().map(|note| format!("{}: {}\n", note.code, note.message)).collect()
+    window.notes.iter().map(|note| format!("{}: {}\n", note.code.as_str(), note.message)).collect()
 }
 
 fn in_a_window_of(stage: &Stage, tokens: u64) -> Loop<'_> {
@@ -191,7 +191,8 @@ fn an_entry_says_who_sees_it_what_it_is_for_and_shows_images() {
         { "id": "d", "role": "assistant", "text": "digest", "kind": "tool_summary", "user_visible": false },
     ]);
     let stored = of.service.step(&of.made(&entries)).expect("a step").window.expect("a window");
-    let seen: Vec<String> = stored.entries.expect("entries").into_iter().map(|entry| entry.id).collect();
+    let entries = stored.entries.expect("entries").into_iter();
+    let seen: Vec<String> = entries.map(|entry| entry.id.to_string()).collect();
     assert_eq!(seen, ["u1", "d"]);
     assert!(stored.tokens < 1_300, "what the model does not see does not count: {}", stored.tokens);
     for (field, value) in
@@ -387,7 +388,7 @@ fn ids(window: TurnWindowReport) -> Vec<String> {
     let of = |entry: stemmata_api::v1::WindowEntry| {
         let calls = entry.calls.into_iter().map(|call| format!("+{}", call.id));
         let results = entry.results.into_iter().map(|result| format!("-{}", result.id));
-        std::iter::once(entry.id).chain(calls).chain(results).collect::<Vec<_>>()
+        std::iter::once(entry.id.to_string()).chain(calls).chain(results).collect::<Vec<_>>()
     };
     window.entries.expect("entries").into_iter().flat_map(of).collect()
 }

@@ -9,7 +9,7 @@ use std::hash::Hash;
 use crate::error::{StoreError, unreadable};
 
 /// Entries at most: a few batches' worth, so that the memory stays small for a store of any size.
-const ENTRIES_MAX: usize = 1024;
+const ENTRIES_MAX: usize = 4096;
 
 /// Values by their keys.
 #[derive(Debug)]

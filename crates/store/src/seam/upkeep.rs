@@ -91,9 +91,7 @@ pub trait Upkeep: Commits {
     fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError>;
 
     /// Returns the store as files of this machine; `None` where it is none.
-    fn on_disk(&self) -> Option<&dyn OnDisk> {
-        None
-    }
+    fn on_disk(&self) -> Option<&dyn OnDisk>;
 }
 
 /// What a store can do whose contents are files of this machine.

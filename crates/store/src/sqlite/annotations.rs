@@ -2,7 +2,7 @@
 //!
 //! What records say together is decided in `crate::rules::annotation`; here it is kept.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, params};
 use stemmata_model::CommitId;
@@ -17,7 +17,11 @@ use crate::write::AuditRecord;
 
 const KEEPING: &str = "keeping a commit's metadata";
 
-const INSERT: &str = "INSERT OR REPLACE INTO annotation (commit_row, kind, number, at, by, change, text, source, seal) \
+const INSERT: &str = "INSERT INTO annotation (commit_row, kind, number, at, by, change, text, source, seal) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+
+/// For the summary alone: there is one, and its number is taken.
+const REPLACE: &str = "INSERT OR REPLACE INTO annotation (commit_row, kind, number, at, by, change, text, source, seal) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 
 /// Returns the number that the next row of a kind gets.
@@ -45,18 +49,43 @@ pub(super) fn audit(
     rows.map(|columns| audit_record(columns.during(KEEPING)?, id)).collect()
 }
 
-/// Returns what stands of one kind, as the records that set it.
+/// Says whether a commit has this record.
+pub(super) fn is_recorded(
+    connection: &Connection,
+    row: i64,
+    record: &AuditRecord,
+) -> Result<bool, StoreError> {
+    let (change, text, source) = codes::change(&record.change);
+    let (at, by) = (record.at.as_micros(), record.by.as_str());
+    connection
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM annotation WHERE commit_row = ?1 AND kind = ?2 AND at = ?3 AND by = ?4 \
+             AND change = ?5 AND text IS ?6 AND source IS ?7)",
+        )
+        .and_then(|mut statement| {
+            let values = params![row, KIND_AUDIT, at, by, change, text, source];
+            statement.query_row(values, |found| found.get(0))
+        })
+        .during(KEEPING)
+}
+
+/// Returns what stands of one kind, as the records that set it; with a text, of that text only.
 pub(super) fn standing(
     connection: &Connection,
     (id, row): (CommitId, i64),
-    kind: i64,
+    (kind, text): (i64, Option<&str>),
 ) -> Result<Vec<AuditRecord>, StoreError> {
     let mut statement = connection
-        .prepare_cached("SELECT at, by, text, source FROM annotation WHERE commit_row = ?1 AND kind = ?2")
+        .prepare_cached(
+            "SELECT at, by, text, source FROM annotation WHERE commit_row = ?1 AND kind = ?2 \
+             AND (?3 IS NULL OR text = ?3)",
+        )
         .during(KEEPING)?;
     let change = codes::change_of(kind);
     let rows = statement
-        .query_map([row, kind], |row| Ok((row.get(0)?, row.get(1)?, change, row.get(2)?, row.get(3)?)))
+        .query_map(params![row, kind, text], |row| {
+            Ok((row.get(0)?, row.get(1)?, change, row.get(2)?, row.get(3)?))
+        })
         .during(KEEPING)?;
     rows.map(|columns| audit_record(columns.during(KEEPING)?, id)).collect()
 }
@@ -70,7 +99,8 @@ pub(super) fn put(
 ) -> Result<(), StoreError> {
     let (at, by) = (record.at.as_micros(), record.by.as_str());
     let values = params![row, kind, number, at, by, change, text, source];
-    execute_sealed(connection, INSERT, &ANNOTATION, values, KEEPING).map(drop)
+    let sql = if kind == KIND_SUMMARY { REPLACE } else { INSERT };
+    execute_sealed(connection, sql, &ANNOTATION, values, KEEPING).map(drop)
 }
 
 /// Adds a record.
@@ -90,9 +120,12 @@ pub(super) fn keep_standing(
         .prepare_cached("DELETE FROM annotation WHERE commit_row = ?1 AND kind < ?2")
         .and_then(|mut statement| statement.execute([row, KIND_AUDIT]))
         .during(KEEPING)?;
+    let mut numbers: BTreeMap<i64, i64> = BTreeMap::new();
     for record in standing_records(records) {
         let (kind, text, source) = codes::standing(&record.change);
-        let number = if kind == KIND_SUMMARY { 0 } else { next_number(connection, row, kind)? };
+        let count = numbers.entry(kind).or_default();
+        *count += 1;
+        let number = if kind == KIND_SUMMARY { 0 } else { *count };
         put(connection, (row, kind, number), &record, (None, text, source))?;
     }
     Ok(())

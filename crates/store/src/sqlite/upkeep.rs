@@ -15,7 +15,9 @@ use crate::maintain::forget::{Forget, Forgotten, Tombstone};
 use crate::maintain::pack::{PackOptions, Packed};
 use crate::maintain::repair::{RepairOutcome, RepairSource};
 use crate::rules::bounds::check_costed;
-use crate::seam::{Damage, OnDisk, Upkeep, Verified};
+use crate::seam::{Damage, OnDisk, Store, Upkeep, Verified};
+
+impl Store for SqliteStore {}
 
 impl Upkeep for SqliteStore {
     fn forget(&self, wish: &Forget) -> Result<Forgotten, StoreError> {

@@ -8,6 +8,8 @@ use stemmata_store::{Damage, OnDisk, Store, StoreError, Upkeep, Verified};
 
 use super::FaultyStore;
 
+impl<S: Store> Store for FaultyStore<S> {}
+
 impl<S: Store> Upkeep for FaultyStore<S> {
     fn forget(&self, wish: &Forget) -> Result<Forgotten, StoreError> {
         self.inner.forget(wish)

@@ -7,9 +7,11 @@ use stemmata_store::maintain::collect::{Amount, Collect, Collected};
 use stemmata_store::maintain::costs::{ContentCost, Counted};
 use stemmata_store::maintain::forget::{Forget, Forgotten, Tombstone};
 use stemmata_store::rules::bounds::check_costed;
-use stemmata_store::{Damage, StoreError, Upkeep, Verified};
+use stemmata_store::{Damage, OnDisk, Store, StoreError, Upkeep, Verified};
 
 use super::{MemoryStore, collect, costs, count, forget, verify};
+
+impl Store for MemoryStore {}
 
 impl Upkeep for MemoryStore {
     fn forget(&self, wish: &Forget) -> Result<Forgotten, StoreError> {
@@ -38,5 +40,9 @@ impl Upkeep for MemoryStore {
 
     fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError> {
         Ok(verify::verify(&self.lock(), found))
+    }
+
+    fn on_disk(&self) -> Option<&dyn OnDisk> {
+        None
     }
 }

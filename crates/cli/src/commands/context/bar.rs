@@ -85,7 +85,10 @@ fn scaled(part: u64, whole: u64, width: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use stemmata_api::v1::{CachedPrefix, PromptBudget, PromptCandidate, PromptTruncation, PromptTurn};
+    use stemmata_api::v1::{
+        CachedPrefix, PromptBudget, PromptCandidate, PromptDecision, PromptReason, PromptTruncation,
+        PromptTurn,
+    };
 
     use super::*;
     use crate::output::screen;
@@ -97,8 +100,8 @@ mod tests {
             priority: "high".to_owned(),
             position,
             offset_chars: 0,
-            decision: "full".to_owned(),
-            reason: "fits".to_owned(),
+            decision: PromptDecision::Full,
+            reason: PromptReason::Fits,
             variant: None,
             tokens,
             chars: tokens.saturating_mul(4),

@@ -34,7 +34,7 @@ pub(super) fn run(app: &App, args: &Du) -> Result<Exit, CliError> {
 
 fn told(app: &App, costs: &DuChains) -> Result<String, CliError> {
     let DuChains { chains, total, sidecars } = costs;
-    let ids = app.short_ids(chains.iter().filter_map(|cost| cost.copy_of.as_deref()))?;
+    let ids = app.short_ids(chains.iter().filter_map(|cost| cost.copy_of))?;
     let mut table = Table::new(&[
         ("SESSION", Column::Left),
         ("STORED", Column::Right),
@@ -43,7 +43,7 @@ fn told(app: &App, costs: &DuChains) -> Result<String, CliError> {
         ("SHARED", Column::Right),
         ("TITLE", Column::Flexible),
     ]);
-    let sessions = app.short_sessions(chains.iter().map(|cost| cost.session_id.as_str()))?;
+    let sessions = app.short_sessions(chains.iter().map(|cost| &cost.session_id))?;
     for (cost, session) in chains.iter().zip(sessions) {
         table.row(row(ids, session, cost));
     }
@@ -84,7 +84,7 @@ fn told(app: &App, costs: &DuChains) -> Result<String, CliError> {
 }
 
 fn row(ids: ShortIds, session: String, cost: &DuChain) -> Vec<Cell> {
-    let mark = match (&cost.parent_session, &cost.copy_of) {
+    let mark = match (&cost.parent_session, cost.copy_of) {
         (Some(_), _) => "⚙ ".to_owned(),
         (None, Some(original)) => format!("⑂ {}: ", ids.cut(original)),
         (None, None) => String::new(),

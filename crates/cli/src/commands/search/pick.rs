@@ -7,7 +7,7 @@ use stemmata_api::v1::{
     ShortIdsRequest,
 };
 use stemmata_api::{Answer, Control, PageRequest, Service};
-use stemmata_model::Timestamp;
+use stemmata_model::{CommitId, Timestamp};
 
 use super::screen::{FOREIGN_COLUMNS, matched_line};
 use crate::args::search::Search;
@@ -99,7 +99,7 @@ impl Found<'_> {
         let text = asked.text.clone();
         let request = SearchRequest { text, filter, limit: Some(limit), ..self.request.clone() };
         let found = self.service.search(&request, control)?;
-        let ids = self.short_ids(found.hits.iter().filter_map(|hit| hit.ctx.clone()))?;
+        let ids = self.short_ids(found.hits.iter().filter_map(|hit| hit.ctx))?;
         Ok(Listing {
             rows: found.hits.iter().map(|hit| self.hit(hit, ids)).collect(),
             about: about(&found, asked, limit),
@@ -134,7 +134,7 @@ impl Found<'_> {
             let new: Vec<Session> = page.sessions.into_iter().filter(is_new).collect();
             sessions.extend(new);
         }
-        sessions.sort_by_key(|session| Reverse(session.last_at.clone()));
+        sessions.sort_by_key(|session| Reverse(session.last_at));
         let about = match (sessions.len(), is_near) {
             (0, true) => "no session worked here; Tab looks everywhere".to_owned(),
             (0, false) => "no sessions yet: `stemma import` reads those of this machine".to_owned(),
@@ -146,40 +146,40 @@ impl Found<'_> {
         Ok(Listing { rows: sessions.iter().map(|session| self.session(session)).collect(), about, has_more })
     }
 
-    fn short_ids(&self, ids: impl Iterator<Item = String>) -> Answer<ShortIds> {
+    fn short_ids(&self, ids: impl Iterator<Item = CommitId>) -> Answer<ShortIds> {
         let ids = ids.collect();
         Ok(ShortIds::at(self.service.short_ids(&ShortIdsRequest { ids, sessions: Vec::new() })?.chars))
     }
 
     fn session(&self, session: &Session) -> Row {
         let project = session::project(session);
-        let place = pick::place_of(session.last_at.as_deref(), &session.client, &project, self.now).to_vec();
+        let place = pick::place_of(session.last_at, &session.client, &project, self.now).to_vec();
         let mut line: Vec<Piece> = foreign(session.foreign_machine.as_deref()).into_iter().collect();
         line.push((Style::Plain, format!("{}{}", session::mark(session), session::title(session))));
         let id = session::short(session);
-        let reference = session.tip.clone();
+        let reference = session.tip.map(|tip| tip.to_string());
         let opens = Some(session.path.clone());
-        let session = Some(session.session_id.clone());
+        let session = Some(session.session_id.to_string());
         let target = Target { reference, entry: None, session, prompt: None, opens, id };
         Row { place, line, target, focus: None }
     }
 
     fn hit(&self, hit: &SearchHit, ids: ShortIds) -> Row {
         let project = session::project_of_hit(hit);
-        let place = pick::place_of(hit.timestamp.as_deref(), &hit.client, &project, self.now).to_vec();
+        let place = pick::place_of(hit.timestamp, &hit.client, &project, self.now).to_vec();
         let mut line: Vec<Piece> = foreign(hit.foreign_machine.as_deref()).into_iter().collect();
-        let who = who(hit.author.as_deref(), &hit.kind, &hit.role);
+        let who = who(hit.author.as_deref(), &hit.kind, hit.role.as_str());
         line.push((Style::Faint, format!("{who}: ")));
         let matched = matched_line(hit);
         let focus: String = matched.iter().map(|(_, text)| text.as_str()).collect();
         line.extend(matched);
         let target = Target {
-            reference: hit.ctx.clone(),
+            reference: hit.ctx.map(|ctx| ctx.to_string()),
             entry: Some(hit.entry.clone()),
             session: None,
             prompt: None,
             opens: hit.ctx.is_some().then(|| hit.path.clone()),
-            id: hit.ctx.as_deref().map_or_else(|| hit.entry.clone(), |ctx| ids.cut(ctx)),
+            id: hit.ctx.map_or_else(|| hit.entry.clone(), |ctx| ids.cut(ctx)),
         };
         Row { place, line, target, focus: Some(focus.trim_matches('…').trim().to_owned()) }
     }

@@ -15,6 +15,7 @@ use crate::output::style::{Style, tame};
 use crate::output::table::fit_end;
 use crate::output::time;
 use crate::wiring::App;
+use stemmata_model::CommitId;
 
 /// Columns of another machine's name.
 pub(super) const FOREIGN_COLUMNS: usize = 16;
@@ -33,7 +34,7 @@ const MARGIN: &str = "    ";
 
 /// Returns the hits as text.
 pub(crate) fn shown(app: &App, found: &SearchHits) -> Result<String, CliError> {
-    let ids = app.short_ids(found.hits.iter().filter_map(|hit| hit.ctx.as_deref()))?;
+    let ids = app.short_ids(found.hits.iter().filter_map(|hit| hit.ctx))?;
     let mut text = String::new();
     for hit in &found.hits {
         if !text.is_empty() {
@@ -49,7 +50,7 @@ pub(crate) fn shown(app: &App, found: &SearchHits) -> Result<String, CliError> {
 
 /// Says how many entries were searched, and what to type next about the best hit of a session, or about an event where all hits are.
 pub(crate) fn say_how_to_go_on(app: &App, found: &SearchHits, limit: u64) -> Result<(), CliError> {
-    let of_session = found.hits.iter().find_map(|hit| Some((hit, hit.ctx.as_deref()?)));
+    let of_session = found.hits.iter().find_map(|hit| Some((hit, hit.ctx?)));
     let next = if let Some((hit, ctx)) = of_session {
         let ids = app.short_ids([ctx])?;
         let (short, entry) = (ids.cut(ctx), quoted(&tame(&hit.short_entry)));
@@ -62,7 +63,7 @@ pub(crate) fn say_how_to_go_on(app: &App, found: &SearchHits, limit: u64) -> Res
     } else {
         let event = |hit: &SearchHit| {
             let seq = hit.entry.strip_prefix("event:")?;
-            let ledger = quoted(&tame(hit.ledger.as_deref()?));
+            let ledger = quoted(&tame(hit.ledger.as_ref()?.as_str()));
             Some(format!("`stemma events query --ledger {ledger} --through {seq} --latest {EVENTS_SHOWN}`"))
         };
         let Some(event) = found.hits.first().and_then(event) else { return Ok(()) };
@@ -76,27 +77,27 @@ pub(crate) fn say_how_to_go_on(app: &App, found: &SearchHits, limit: u64) -> Res
 }
 
 /// Returns whether an entry is on a branch beside the way to the commit that holds it, so that resuming that would be without it.
-pub(super) fn is_beside(app: &App, ctx: &str, entry: &str) -> Result<bool, CliError> {
+pub(super) fn is_beside(app: &App, ctx: CommitId, entry: &str) -> Result<bool, CliError> {
     Ok(app.service()?.entries(&only(ctx, entry)).is_ok_and(|page| page.is_beside))
 }
 
 /// Returns the short id of a hit's session, where that means one whose newest state has the hit.
 fn holder(app: &App, hit: &SearchHit) -> Result<Option<String>, CliError> {
     let service = app.service()?;
-    let short = app.short_sessions([hit.session_id.as_str()])?.concat();
+    let short = app.short_sessions([&hit.session_id])?.concat();
     let found = service.find(&FindRequest::of(short.clone()));
-    let has_it = |found: Found| service.entries(&only(&found.ctx, &hit.short_entry)).is_ok();
+    let has_it = |found: Found| service.entries(&only(found.ctx, &hit.short_entry)).is_ok();
     Ok(found.is_ok_and(has_it).then(|| quoted(&short)))
 }
 
 /// Asks for an entry alone.
-fn only(ctx: &str, entry: &str) -> EntriesRequest {
-    EntriesRequest { ctx: ctx.to_owned(), entry: Some(entry.to_owned()), around: 0, max_tokens: Some(1) }
+fn only(ctx: CommitId, entry: &str) -> EntriesRequest {
+    EntriesRequest { ctx: ctx.to_string(), entry: Some(entry.to_owned()), around: 0, max_tokens: Some(1) }
 }
 
 /// Returns the line above a snippet.
 fn head(app: &App, hit: &SearchHit, ids: ShortIds) -> String {
-    let when = hit.timestamp.as_deref().map(|at| time::ago(time::of_text(at), app.now()));
+    let when = hit.timestamp.map(|at| time::ago(at, app.now()));
     let mut parts = vec![Style::Faint.paint(&when.unwrap_or_else(|| "at some time".to_owned()))];
     parts.push(tame(&hit.client));
     // Some clients do not say where they worked.
@@ -107,8 +108,8 @@ fn head(app: &App, hit: &SearchHit, ids: ShortIds) -> String {
     parts.extend(
         title.map(|title| Style::Strong.paint(&format!("\"{}\"", app.console.fit(&title, TITLE_COLUMNS)))),
     );
-    parts.push(who(hit.author.as_deref(), &hit.kind, &hit.role));
-    let ctx = hit.ctx.as_deref().map(|ctx| Style::Id.paint(&ids.cut(ctx)));
+    parts.push(who(hit.author.as_deref(), &hit.kind, hit.role.as_str()));
+    let ctx = hit.ctx.map(|ctx| Style::Id.paint(&ids.cut(ctx)));
     let name = [ctx.unwrap_or_default(), tame(&hit.short_entry)].join(" ");
     parts.push(name.trim_start().to_owned());
     if !hit.also_in.is_empty() {

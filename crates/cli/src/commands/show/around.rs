@@ -65,7 +65,7 @@ fn head(app: &App, entry: &EntryText) -> String {
 /// Returns what is said above an entry; an arrow points to the one that was asked for.
 pub(crate) fn heading(entry: &EntryText, now: Timestamp) -> Vec<(Style, String)> {
     let arrow = if entry.is_match { "→ " } else { "" };
-    let when = entry.timestamp.as_deref().map(|at| time::ago(time::of_text(at), now));
+    let when = entry.timestamp.map(|at| time::ago(at, now));
     let mut parts = vec![
         (Style::Plain, arrow.to_owned()),
         (Style::Id, format!("@{}", entry.ordinal)),
@@ -89,8 +89,8 @@ pub(crate) fn who(author: Option<&str>, kind: &str, role: &str) -> String {
 
 /// Says where the page lies, and what to type for the next one.
 fn say_how_to_go_on(app: &App, args: &Show, page: &EntryPage) -> Result<(), CliError> {
-    let ids = app.short_ids([page.ctx.as_str()])?;
-    let ctx = ids.cut(&page.ctx);
+    let ids = app.short_ids([page.ctx])?;
+    let ctx = ids.cut(page.ctx);
     let around =
         if args.around == AROUND_DEFAULT { String::new() } else { format!(" --around {}", args.around) };
     let tokens = args.max_tokens.map_or_else(String::new, |max| format!(" --max-tokens {max}"));

@@ -1,7 +1,7 @@
 //! `show --meta`: everything that the store knows of a commit, as a table.
 
-use stemmata_api::v1::{self, Audit, Commit, Sighting};
-use stemmata_model::Timestamp;
+use stemmata_api::v1::{self, Audit, Commit, CommitType, Sighting};
+use stemmata_model::{Closure, Timestamp, Trigger};
 
 use crate::errors::CliError;
 use crate::output::commit::ShortIds;
@@ -37,15 +37,15 @@ impl Lines {
 
 /// Returns the table of a commit.
 pub(super) fn table(app: &App, commit: &Commit) -> Result<String, CliError> {
-    let linked = listed(commit.links.as_ref()).iter().flat_map(|link| [&link.from, &link.to]);
-    let around = listed(commit.children.as_ref()).iter().chain(&commit.parent).chain(linked);
-    let ids = app.short_ids(around.map(String::as_str))?;
+    let linked = listed(commit.links.as_ref()).iter().flat_map(|link| [link.from, link.to]);
+    let around = listed(commit.children.as_ref()).iter().copied().chain(commit.parent).chain(linked);
+    let ids = app.short_ids(around)?;
     let mut lines = Lines { text: String::new() };
-    put!(lines.text, "{}\n", Style::Id.paint(&commit.id));
+    put!(lines.text, "{}\n", Style::Id.paint(&commit.id.to_string()));
     put!(lines.text, "{}\n\n", Style::Strong.paint(&tame(&commit.summary.text)));
     lines.add("what", &what(commit));
     lines.add("when", &when(app, commit));
-    let parent = commit.parent.as_ref().map_or_else(|| "none: a root".to_owned(), |parent| ids.cut(parent));
+    let parent = commit.parent.map_or_else(|| "none: a root".to_owned(), |parent| ids.cut(parent));
     lines.add("parent", &parent);
     lines.add(
         "holds",
@@ -66,8 +66,8 @@ pub(super) fn table(app: &App, commit: &Commit) -> Result<String, CliError> {
         ),
     );
     lines.add("format", &format!("{}, template {}", commit.format, commit.template));
-    lines.add("artifact", &commit.artifact);
-    lines.optional("native", commit.native.clone());
+    lines.add("artifact", &commit.artifact.to_string());
+    lines.optional("native", commit.native.map(|native| native.to_string()));
     provenance(app, &mut lines, listed(commit.sightings.as_ref()));
     annotations(&mut lines, commit);
     relations(&mut lines, commit, ids);
@@ -82,43 +82,39 @@ fn listed<T>(list: Option<&Vec<T>>) -> &[T] {
 
 /// Returns when a commit was made. A file beside a transcript has no time that all machines agree on: then when it was captured.
 fn when(app: &App, commit: &Commit) -> String {
-    let told = |text: &str| {
-        let point = time::of_text(text);
+    let told = |point: Timestamp| {
         (point != Timestamp::EPOCH)
             .then(|| format!("{} ({})", time::exact(point), time::ago(point, app.now())))
     };
-    let captured = || listed(commit.sightings.as_ref()).first().and_then(|seen| told(&seen.observed_at));
+    let captured = || listed(commit.sightings.as_ref()).first().and_then(|seen| told(seen.observed_at));
     let captured = || captured().map(|at| format!("captured {at}"));
-    told(&commit.created_at).or_else(captured).unwrap_or_else(|| "-".to_owned())
+    told(commit.created_at).or_else(captured).unwrap_or_else(|| "-".to_owned())
 }
 
 fn what(commit: &Commit) -> String {
-    let kind = match commit.restated_entries {
-        Some(restated) => format!("snapshot, its first {} restated", many(restated, "entry")),
-        None => commit.commit_type.clone(),
+    let kind = match (commit.restated_entries, commit.commit_type) {
+        (Some(restated), _) => format!("snapshot, its first {} restated", many(restated, "entry")),
+        (None, CommitType::Delta) => "what came after its parent".to_owned(),
+        (None, CommitType::Compaction) => "compaction".to_owned(),
+        (None, CommitType::Snapshot) => "snapshot".to_owned(),
     };
-    let kind = match kind.as_str() {
-        "delta" => "what came after its parent",
-        other => other,
-    };
-    let state = match commit.closure.as_str() {
-        "closed" => "complete",
-        "provisional" => "its turn is open (provisional)",
-        "covered" => "later commits hold all of it (covered)",
-        other => other,
+    let state = match commit.closure {
+        Closure::Closed => "complete",
+        Closure::Provisional => "its turn is open (provisional)",
+        Closure::Covered => "later commits hold all of it (covered)",
+        Closure::Forgotten => "forgotten",
     };
     format!("{kind}, {state}")
 }
 
 /// Says on what occasion a commit was captured.
-fn occasion(checkpoint: &str) -> &str {
+const fn occasion(checkpoint: Trigger) -> &'static str {
     match checkpoint {
-        "turn_boundary" => "when a turn ended",
-        "tool_call" => "during a turn, after a tool call",
-        "compaction" => "at a compaction",
-        "session_end" => "when the session ended",
-        "explicit" => "by a command, such as `stemma import`",
-        other => other,
+        Trigger::TurnBoundary => "when a turn ended",
+        Trigger::ToolCall => "during a turn, after a tool call",
+        Trigger::Compaction => "at a compaction",
+        Trigger::SessionEnd => "when the session ended",
+        Trigger::Explicit => "by a command, such as `stemma import`",
     }
 }
 
@@ -127,9 +123,9 @@ fn provenance(app: &App, lines: &mut Lines, sightings: &[Sighting]) {
     let Some((first, others)) = sightings.split_first() else { return };
     lines.add("session", &tame(&first.session_id));
     lines.add("principal", &tame(&first.principal));
-    lines.add("captured", occasion(&first.checkpoint));
-    lines.optional("ticket", first.ticket_id.as_deref().map(tame));
-    lines.optional("thread", first.thread_id.as_deref().map(tame));
+    lines.add("captured", occasion(first.checkpoint));
+    lines.optional("ticket", first.ticket_id.as_ref().map(tame));
+    lines.optional("thread", first.thread_id.as_ref().map(tame));
     if let Some(source) = &first.source {
         let path = app.environment.shown(std::path::Path::new(&source.path));
         let end = source.offset.saturating_add(source.length);
@@ -144,7 +140,7 @@ fn provenance(app: &App, lines: &mut Lines, sightings: &[Sighting]) {
 }
 
 fn seen(sighting: &Sighting) -> String {
-    let place = sighting.source.as_ref().map_or(&sighting.session_id, |source| &source.path);
+    let place = sighting.source.as_ref().map_or(sighting.session_id.as_str(), |source| &source.path);
     format!("{}, by {}", tame(place), tame(&sighting.principal))
 }
 
@@ -165,10 +161,10 @@ fn relations(lines: &mut Lines, commit: &Commit, ids: ShortIds) {
         let is_own = link.from == commit.id;
         let is_copy = link.kind == "derived_from";
         let (name, other) = match (is_copy, is_own) {
-            (true, true) => ("copy of", &link.to),
-            (true, false) => ("copied to", &link.from),
-            (false, true) => ("started by", &link.to),
-            (false, false) => ("subagent", &link.from),
+            (true, true) => ("copy of", link.to),
+            (true, false) => ("copied to", link.from),
+            (false, true) => ("started by", link.to),
+            (false, false) => ("subagent", link.from),
         };
         let entry = link.entry.as_ref().filter(|_| is_copy && is_own);
         let at = entry.map(|entry| format!(", up to entry {}", tame(entry))).unwrap_or_default();
@@ -179,7 +175,7 @@ fn relations(lines: &mut Lines, commit: &Commit, ids: ShortIds) {
         lines.add("children", "none: a tip");
     }
     for (position, child) in children.iter().take(LISTED_MAX).enumerate() {
-        lines.add(if position == 0 { "children" } else { "" }, &ids.cut(child));
+        lines.add(if position == 0 { "children" } else { "" }, &ids.cut(*child));
     }
     if children.len() > LISTED_MAX {
         lines.add("", &format!("… and {} more (`stemma children`)", children.len() - LISTED_MAX));
@@ -189,7 +185,7 @@ fn relations(lines: &mut Lines, commit: &Commit, ids: ShortIds) {
 fn history(app: &App, lines: &mut Lines, audit: &[Audit]) {
     for record in audit.iter().rev().take(LISTED_MAX) {
         let text = record.text.as_ref().map(|text| format!(" «{}»", tame(text))).unwrap_or_default();
-        let when = time::ago(time::of_text(&record.at), app.now());
+        let when = time::ago(record.at, app.now());
         lines.add("changed", &format!("{when} by {}: {}{text}", record.by, record.change));
     }
 }
@@ -220,8 +216,8 @@ pub(super) fn entry_table(entries: &[v1::Entry], width: usize) -> String {
     ]);
     for entry in entries {
         table.row(vec![
-            cell(Style::Id, entry.id.chars().take(chars).collect::<String>()),
-            cell(Style::Plain, entry.role.clone()),
+            cell(Style::Id, entry.id.as_str().chars().take(chars).collect::<String>()),
+            cell(Style::Plain, entry.role.as_str()),
             cell(Style::Faint, if width == usize::MAX { entry.kind.clone() } else { fit(&entry.kind, 18) }),
             cell(Style::Plain, entry.text.clone()),
         ]);

@@ -32,8 +32,8 @@ pub(super) fn render(app: &App, args: &Show, commit: &Commit) -> Result<String, 
     if args.prompts {
         return Ok(prompts(overview));
     }
-    let tips = overview.subagents.iter().map(|started| started.subagent.tip.as_str());
-    let turns = overview.turns.iter().map(|turn| turn.ctx.as_str());
+    let tips = overview.subagents.iter().map(|started| started.subagent.tip);
+    let turns = overview.turns.iter().map(|turn| turn.ctx);
     let ids = app.short_ids(tips.chain(turns))?;
     let listed_max = if args.full { usize::MAX } else { LISTED_MAX };
     let is_whole = args.full || !app.console.is_cut();
@@ -50,7 +50,7 @@ pub(super) fn render(app: &App, args: &Show, commit: &Commit) -> Result<String, 
             || ("(not imported)".to_owned(), String::new()),
             |session| (session::title(session), format!("({})", many(session.messages, "message"))),
         );
-        let id = (Style::Id, ids.cut(&started.subagent.tip));
+        let id = (Style::Id, ids.cut(started.subagent.tip));
         outline::row(&[id, (Style::Plain, title), (Style::Faint, messages)], 1, room)
     });
     page.secrets(&overview.redacted);
@@ -109,7 +109,7 @@ impl Page {
         put!(self.text, "{}\n", Style::Strong.paint(&fit(&session::title(of), self.width)));
         let client = tame(session::client(of));
         let version = of.version.as_deref().map(|version| format!(" {}", tame(version))).unwrap_or_default();
-        let id = app.short_sessions([of.session_id.as_str()])?.concat();
+        let id = app.short_sessions([&of.session_id])?.concat();
         let mut second = vec![(Style::Id, id), (Style::Plain, format!("{client}{version}"))];
         second.extend(of.cwd.as_deref().map(|cwd| (Style::Plain, app.environment.shown(Path::new(cwd)))));
         // A detached head is no branch that says anything.
@@ -120,13 +120,10 @@ impl Page {
     }
 
     fn times(&mut self, app: &App, overview: &SessionOverview) {
-        let (Some(began), Some(ended)) = (overview.began_at.as_deref(), overview.ended_at.as_deref()) else {
-            return;
-        };
-        let (began, mut ended) = (time::of_text(began), time::of_text(ended));
+        let (Some(began), Some(mut ended)) = (overview.began_at, overview.ended_at) else { return };
         let is_wrong = time::is_to_come(ended, app.now());
-        if is_wrong && let Some(last) = overview.session.last_at.as_deref() {
-            ended = time::of_text(last);
+        if is_wrong && let Some(last) = overview.session.last_at {
+            ended = last;
         }
         let micros = ended.as_micros().saturating_sub(began.as_micros());
         let whole = outline::span(u64::try_from(micros / 1_000_000).unwrap_or(0));
@@ -209,7 +206,7 @@ impl Page {
         ]);
         for turn in &overview.turns {
             let did = &turn.outline;
-            let began = did.began_at.as_deref().map(|at| moment(time::of_text(at), app.now()));
+            let began = did.began_at.map(|at| moment(at, app.now()));
             let calls: u64 = did.tools.values().sum();
             let prompt = session::prompt(turn, self.is_whole)
                 .unwrap_or_else(|| "(before the first prompt)".to_owned());

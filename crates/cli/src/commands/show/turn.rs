@@ -1,6 +1,6 @@
 //! `show REF`: what was said and done in a turn, as a person reads it.
 
-use stemmata_api::v1::{Commit, ShownCall, ShownTurn, TurnPiece};
+use stemmata_api::v1::{Commit, CommitType, ShownCall, ShownTurn, TurnPiece};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::args::browse::Show;
@@ -12,7 +12,6 @@ use crate::output::screen;
 use crate::output::size::{self, many};
 use crate::output::style::{Style, tame};
 use crate::output::table::fit;
-use crate::output::time;
 use crate::wiring::App;
 
 /// Columns before calls and thoughts.
@@ -30,8 +29,8 @@ pub(super) fn render(
     number: Option<u64>,
 ) -> Result<String, CliError> {
     let Some(turn) = &commit.turn else { return Ok(String::new()) };
-    let started = turn.pieces.iter().filter_map(|piece| piece.call.as_ref()?.subagent.as_deref());
-    let ids = app.short_ids(started.chain([commit.id.as_str()]))?;
+    let started = turn.pieces.iter().filter_map(|piece| piece.call.as_ref()?.subagent);
+    let ids = app.short_ids(started.chain([commit.id]))?;
     let folds = !args.full && !args.verbose;
     let look = Look { ids, width: app.console.width, full: args.full, folds };
     if args.prompts {
@@ -50,10 +49,10 @@ fn prompts(turn: &ShownTurn) -> String {
 /// Returns the lines above a turn: which one, when, by whom, and what it did.
 fn head(app: &App, commit: &Commit, turn: &ShownTurn, (ids, number): (ShortIds, Option<u64>)) -> String {
     let faint = |text: String| (Style::Faint, text);
-    let began = turn.outline.began_at.as_deref().unwrap_or(&commit.created_at);
-    let mut first = vec![(Style::Id, ids.cut(&commit.id))];
+    let began = turn.outline.began_at.unwrap_or(commit.created_at);
+    let mut first = vec![(Style::Id, ids.cut(commit.id))];
     first.extend(number.map(|number| faint(format!("prompt {number}"))));
-    first.push(faint(outline::moment(time::of_text(began), app.now())));
+    first.push(faint(outline::moment(began, app.now())));
     first.extend(outline::took(&turn.outline).map(faint));
     first.extend(names(commit, usize::MAX));
     let mut second: Vec<String> = turn.models.iter().map(|model| Style::Faint.paint(&tame(model))).collect();
@@ -65,7 +64,7 @@ fn head(app: &App, commit: &Commit, turn: &ShownTurn, (ids, number): (ShortIds, 
     }
     let is_asked = turn.pieces.iter().any(|piece| piece.kind == "prompt");
     let mut outcome = outline::outcome(&turn.outline, is_asked);
-    if commit.commit_type == "compaction" {
+    if commit.commit_type == CommitType::Compaction {
         // Its summary has the mark already.
         outcome.retain(|(style, _)| *style != Style::Compaction);
     }
@@ -191,7 +190,7 @@ impl Look {
         if let (Some(done), Some(all)) = (call.tasks_done, call.tasks) {
             tail.push((Style::Plain, format!("{done}/{all}")));
         }
-        if let Some(subagent) = &call.subagent {
+        if let Some(subagent) = call.subagent {
             tail.push((Style::Subagent, format!("→ {}", self.ids.cut(subagent))));
         }
         let code = call.exit_code.map(|code| format!("✗ exit {code}"));

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use stemmata_api::v1;
+use stemmata_model::Timestamp;
 
 use crate::output::put;
 use crate::output::style::Style;
@@ -11,7 +12,7 @@ use crate::wiring::App;
 
 /// Describes one client's hooks for people, in a few words.
 pub(super) fn described(app: &App, hooks: &v1::Hooks) -> String {
-    let heard = ago(app, hooks.heard_at.as_deref());
+    let heard = ago(app, hooks.heard_at);
     let heard = heard.map_or_else(|| "no event yet".to_owned(), |ago| format!("last event {ago}"));
     let state = match hooks.state.as_str() {
         "off" => format!("off (`stemma install {}`)", hooks.runtime),
@@ -23,8 +24,8 @@ pub(super) fn described(app: &App, hooks: &v1::Hooks) -> String {
     format!("{}: {state}", hooks.runtime)
 }
 
-fn ago(app: &App, at: Option<&str>) -> Option<String> {
-    Some(time::ago(time::of_text(at?), app.now()))
+fn ago(app: &App, at: Option<Timestamp>) -> Option<String> {
+    Some(time::ago(at?, app.now()))
 }
 
 /// Returns a line for each thing that keeps a client's hooks from capturing, with what to do about it.
@@ -47,7 +48,7 @@ pub(super) fn warnings(app: &App, hooks: &[v1::Hooks]) -> String {
         if let Some(wrong) = wrong {
             let next = format!("`stemma install {runtime}` puts them in again");
             put!(text, "{warning}: the hooks of {runtime} {wrong}; {next}\n");
-        } else if let Some(ago) = ago(app, client.used_at.as_deref()).filter(|_| client.unheard) {
+        } else if let Some(ago) = ago(app, client.used_at).filter(|_| client.unheard) {
             let next = "restart it: clients read their hooks when they start";
             put!(
                 text,

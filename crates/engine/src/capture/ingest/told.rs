@@ -13,7 +13,7 @@ use crate::capture::captured::UnreadRecords;
 impl Ingest<'_> {
     /// Adds a note, within the bound for its kind.
     pub(crate) fn note(&mut self, note: Note) {
-        let count = self.note_counts.entry(note.code).or_default();
+        let count = self.note_counts.entry(note.code.clone()).or_default();
         *count += 1;
         if *count <= NOTES_PER_KIND_MAX {
             self.notes.push(note);
@@ -27,7 +27,7 @@ impl Ingest<'_> {
             self.note_counts.iter().filter(|(_, count)| **count > NOTES_PER_KIND_MAX).collect();
         beyond.sort();
         for (code, count) in beyond {
-            notes.push(Note::new(*code, format!("{} more like this", count - NOTES_PER_KIND_MAX)));
+            notes.push(Note::new(code.clone(), format!("{} more like this", count - NOTES_PER_KIND_MAX)));
         }
         notes
     }

@@ -3,6 +3,7 @@
 //!
 //! Which lines a commit holds is `commit`'s, and what of a call is stored already `again`'s.
 
+use stemmata_api::v1::Checkpointed;
 use stemmata_model::{CommitId, EventSeq, NewEvent, Note, NoteCode, Payload, topics};
 use stemmata_store::{Append, Appended, EventQuery, Order, StoreError};
 
@@ -14,7 +15,6 @@ use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
 use crate::ledger::publish::{OVERTAKEN_MAX, with_openings};
-use crate::verbs::checkpoint::Checkpointed;
 
 /// How often an act is tried again that others overtake, or that was stored or forgotten meanwhile.
 const TRIES_MAX: u32 = 4 * OVERTAKEN_MAX;

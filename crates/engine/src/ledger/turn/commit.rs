@@ -2,6 +2,7 @@
 //!
 //! What a turn's events are is decided where turns begin, go on and end.
 
+use stemmata_api::v1::Checkpointed;
 use stemmata_model::{
     ArtifactId, Closure, Commit, CommitId, CommitType, Entry, Event, EventSeq, FormatId, Granularity, Json,
     NewEvent, NewPayload, Note, NoteCode, Payload, Timestamp, Tokens, Topic, Trigger, artifact_id,
@@ -17,7 +18,7 @@ use super::{FORMAT, TurnOf};
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{FormatUse, Result};
-use crate::verbs::checkpoint::{CheckpointContent, CheckpointRequest, Checkpointed, Held, Spot};
+use crate::verbs::checkpoint::{CheckpointContent, CheckpointRequest, Held, Spot};
 use crate::verbs::materialize::Stop;
 
 /// What a commit of lines is made for.

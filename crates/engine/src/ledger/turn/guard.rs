@@ -15,13 +15,12 @@ mod window;
 
 use std::cell::RefCell;
 
-use stemmata_model::{
-    CommitId, Entry, EntryId, EventSeq, Note, NoteCode, Reason, Reasons, TokenCounter, Tokens,
-};
+use stemmata_api::v1::{TurnCompaction, TurnPrune, TurnPruned};
+use stemmata_model::{Entry, EntryId, EventSeq, Note, NoteCode, Reason, Reasons, TokenCounter, Tokens};
 use stemmata_prompt::compact::Summarizer;
 use stemmata_prompt::compact::summary::Size;
 use stemmata_prompt::guard::flow::FatalReason;
-use stemmata_prompt::guard::{Alert, ContextOverflow, Form, Ratio, Zone};
+use stemmata_prompt::guard::{Alert, ContextOverflow, Ratio, Zone};
 use stemmata_prompt::window::{Due, KeepRecent, WindowConfig, named_apart};
 
 use super::TurnOf;
@@ -99,47 +98,6 @@ impl<'a> TurnGuard<'a> {
     }
 }
 
-/// An entry that was pruned, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PrunedEntry {
-    /// The entry.
-    pub id: EntryId,
-    /// What it took of the window.
-    pub tokens: Tokens,
-    /// Why it went.
-    pub reason: String,
-}
-
-/// What a prune would do, or did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlannedPrune {
-    /// How much.
-    pub form: Form,
-    /// Entries that stay.
-    pub kept: u64,
-    /// Entries that go.
-    pub pruned: u64,
-    /// Tokens of the window after it.
-    pub tokens_after: Tokens,
-}
-
-/// A compaction that a call of a turn made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TurnCompaction {
-    /// The compaction commit, which the session goes on from.
-    pub ctx: CommitId,
-    /// The commit before it.
-    pub parent: CommitId,
-    /// Estimated tokens of the context before, without the system prompt and the tools.
-    pub tokens_before: u64,
-    /// Estimated tokens of the context after.
-    pub tokens_after: u64,
-    /// Who wrote the summary: `heuristic` or `model`.
-    pub with: &'static str,
-    /// Why it was due.
-    pub reason: String,
-}
-
 /// How full the window of a session is, what a call of a turn did about it, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WindowReport {
@@ -164,9 +122,9 @@ pub struct WindowReport {
     /// Why a checkpoint was made.
     pub reasons: Reasons,
     /// The plan of a prune, from the danger zone on. It was carried out where `pruned` is not empty.
-    pub plan: Option<PlannedPrune>,
+    pub plan: Option<TurnPrune>,
     /// Entries that the model no longer sees.
-    pub pruned: Vec<PrunedEntry>,
+    pub pruned: Vec<TurnPruned>,
     /// Entries whose results were archived.
     pub archived: Vec<EntryId>,
     /// Summaries that stand for them.
@@ -339,7 +297,7 @@ impl Engine {
             parent: made.parent,
             tokens_before: made.tokens_before,
             tokens_after: made.tokens_after,
-            with: made.with,
+            with: made.with.to_owned(),
             reason: reasons.iter().map(Reason::as_str).collect::<Vec<_>>().join(", "),
         };
         Ok((compaction, made.notes))

@@ -2,6 +2,7 @@
 //!
 //! Where a step becomes a closed commit, and where a provisional one, is decided beside the commit.
 
+use stemmata_api::v1::Checkpointed;
 use stemmata_model::{CommitId, EventSeq, Note, Party};
 use stemmata_store::{Appended, Session, SessionOrigin};
 
@@ -11,7 +12,6 @@ use super::{Taken, TurnEnded, TurnMade, TurnOf};
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::verbs::checkpoint::Checkpointed;
 
 /// Commits below a session's tip among which one that covers a ledger is looked for.
 const COVERING_MAX: usize = 64;

@@ -1,8 +1,8 @@
 //! The state before a prompt of a chain.
 
+use stemmata_api::v1::FoundPrompt;
 use stemmata_model::CommitId;
 
-use super::MeantPrompt;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 
@@ -14,7 +14,7 @@ impl Engine {
         from: CommitId,
         number: u64,
         text: &str,
-    ) -> Result<(CommitId, MeantPrompt)> {
+    ) -> Result<(CommitId, FoundPrompt)> {
         let (prompt, has_late) = self.prompt_and_order(from, number).map_err(|error| match error {
             // The error names the chain as the user typed it: the user of `1e08:49` has not seen the id of its commit.
             EngineError::NoPrompt { number, prompts, .. } => {
@@ -26,6 +26,6 @@ impl Engine {
         // What a client wrote late stands below the commit, and is known from the end of the chain.
         let of = if has_late { from } else { prompt.ctx };
         let head = self.head(of, Some(prompt.entry.as_str()))?;
-        Ok((head.ctx, MeantPrompt { of, entry: prompt.entry.to_string() }))
+        Ok((head.ctx, FoundPrompt { of, entry: prompt.entry.to_string() }))
     }
 }

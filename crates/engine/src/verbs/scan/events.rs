@@ -4,11 +4,12 @@
 
 use std::path::Path;
 
+use stemmata_api::v1::UnreadLedger;
 use stemmata_model::{Event, EventSeq, Json, LedgerId, Payload, SessionId, to_u64};
 use stemmata_redact::{Finding, Scrubber};
 use stemmata_store::{CURSOR_STATES, EventQuery, Ledger, StoreError};
 
-use super::{FoundIn, Holder, ScanPlace, Scanned, SecretFound, Telling, UnreadLedger, fingerprint};
+use super::{FoundIn, Holder, ScanPlace, Scanned, SecretFound, Telling, fingerprint};
 use crate::chain::segments::read_whole;
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};

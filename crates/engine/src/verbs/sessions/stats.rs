@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use stemmata_api::v1::StatsBy;
 use stemmata_model::{Closure, Commit, CommitId, Note, NoteCode, Timestamp};
 use stemmata_prompt::story::{Effort, EffortFold, ReportedTokens, SLOT_MICROS};
 use stemmata_runtimes::translate::runtime_of;
@@ -31,23 +32,6 @@ const NAMED_MAX: usize = 8;
 
 const MINUTE_MICROS: i64 = 60_000_000;
 const DAY_MICROS: i64 = 24 * 60 * MINUTE_MICROS;
-
-/// What the rows of statistics are of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StatsBy {
-    /// A day.
-    Day,
-    /// A week, named by its Monday.
-    Week,
-    /// A month.
-    Month,
-    /// A repository, or a working directory that is in none.
-    Project,
-    /// A client.
-    Client,
-    /// A model.
-    Model,
-}
 
 /// What is counted.
 #[derive(Debug, Clone, PartialEq)]

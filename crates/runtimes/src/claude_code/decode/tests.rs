@@ -180,7 +180,7 @@ fn odd_lines_are_kept_and_noted() {
     let decoded = decode(bytes);
     let spans = decoded.entries.iter().map(|entry| (entry.native.offset, entry.native.length));
     assert_eq!(spans.collect::<Vec<_>>(), [(1, 16), (18, 3), (25, 20), (46, 20), (67, 1), (69, 11)]);
-    let notes: Vec<_> = decoded.notes.iter().map(|note| (note.code, note.line)).collect();
+    let notes: Vec<_> = decoded.notes.iter().map(|note| (note.code.clone(), note.line)).collect();
     assert_eq!(
         notes,
         [

@@ -29,7 +29,7 @@ fn is_made_up(line: &[u8]) -> bool {
 }
 
 fn codes(notes: &[Note]) -> Vec<NoteCode> {
-    notes.iter().map(|note| note.code).collect()
+    notes.iter().map(|note| note.code.clone()).collect()
 }
 
 #[test]

@@ -86,14 +86,14 @@ fn told(line: u64, text: String, origin: Option<LineOrigin>) -> BlamedLine {
         (false, false) => "search",
     };
     BlamedLine {
-        ctx: Some(origin.ctx.to_string()),
+        ctx: Some(origin.ctx),
         via: Some(via.to_owned()),
         client: Some(origin.client),
         session_id: Some(origin.session).filter(|session| !session.is_empty()),
         entry: Some(origin.entry),
         call_id: Some(origin.call_id),
         tool: Some(origin.tool),
-        written_at: origin.at.map(|at| at.to_string()),
+        written_at: origin.at,
         request: origin.request,
         reasoning: origin.reasoning,
         ..unknown

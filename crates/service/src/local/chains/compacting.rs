@@ -6,17 +6,16 @@ use stemmata_api::v1::{
 };
 use stemmata_api::{Code, Problem};
 use stemmata_engine::{
-    self as engine, CompactOf, CompactWanted, CompactWith, CompactionDiff, Engine, LiveWindow,
-    NewestCompaction, Summarizer, WindowRules,
+    self as engine, CompactOf, CompactWanted, CompactWith, Engine, LiveWindow, NewestCompaction, Summarizer,
+    WindowRules,
 };
-use stemmata_model::{CommitId, SessionId, Tokens};
+use stemmata_model::{CommitId, NoteCode, SessionId, Tokens};
 use stemmata_prompt::window::KeepRecent;
 
 use crate::fault::Fault;
 use crate::local::counters::counter_or_estimate;
 use crate::local::summarize::size_of;
 use crate::local::{bad_request, ctx};
-use crate::wire;
 
 /// Bytes of a focus: it is a hint, and no conversation.
 const FOCUS_BYTES_MAX: usize = 4_096;
@@ -76,7 +75,7 @@ pub(super) fn compact(
 /// Compares the context after the last compaction with the one before it.
 pub(super) fn diff(engine: &Engine, request: &LastCompactionRequest) -> Result<Diff, Fault> {
     let last = last(engine, request)?;
-    let diff = wire::context::diff(engine.diff_of((last.id, last.before))?);
+    let diff = engine.diff_of((last.id, last.before))?;
     Ok(Diff { notes: beside(&last).into_iter().collect(), ..diff })
 }
 
@@ -88,7 +87,7 @@ pub(super) fn before(engine: &Engine, request: &LastCompactionRequest) -> Result
         None => None,
     };
     Ok(Uncompacted {
-        id: last.before.to_string(),
+        id: last.before,
         context: None,
         compaction: last.id.to_string(),
         notes: beside(&last).into_iter().chain(later).collect(),
@@ -121,7 +120,7 @@ fn beside(last: &NewestCompaction) -> Option<Note> {
 }
 
 fn degraded(message: String) -> Note {
-    Note { code: "degraded".to_owned(), message, line: None }
+    Note::new(NoteCode::Degraded, message)
 }
 
 fn checked(request: &CompactRequest) -> Result<(), Fault> {
@@ -156,19 +155,19 @@ fn counted(engine: &Engine, made: &engine::Compacted) -> (Tokens, Tokens) {
 
 fn answer(
     made: &engine::Compacted,
-    diff: &CompactionDiff,
+    diff: &Diff,
     ((before, after), later): ((Tokens, Tokens), Option<Note>),
 ) -> Compacted {
     let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     Compacted {
-        id: Some(made.id.to_string()),
-        parent: made.parent.to_string(),
-        format: made.format.to_string(),
+        id: Some(made.id),
+        parent: made.parent,
+        format: made.format.clone(),
         tokens_before: before.0,
         tokens_after: after.0,
         bytes: made.bytes.0,
         with: made.with.to_owned(),
-        moved: made.moved.as_ref().map(ToString::to_string),
+        moved: made.moved.clone(),
         kept_entries: made.kept_entries,
         lost: LostCounts {
             entries: count(diff.lost_entries.len()),
@@ -176,6 +175,6 @@ fn answer(
             commands: count(diff.lost_commands.len()),
             decisions: count(diff.lost_decisions.len()),
         },
-        notes: wire::notes(&made.notes).into_iter().chain(later).collect(),
+        notes: made.notes.iter().cloned().chain(later).collect(),
     }
 }

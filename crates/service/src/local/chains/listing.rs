@@ -4,7 +4,7 @@ use stemmata_api::v1::{
     Children, ChildrenRequest, Commit, CommitPage, SessionDetails, SessionPage, SessionsRequest, TipsRequest,
 };
 use stemmata_engine::{Engine, ProjectScope, SessionOnly, SessionQuery};
-use stemmata_model::{CommitId, Timestamp};
+use stemmata_model::CommitId;
 use stemmata_store::{PAGE_ROWS_MAX, Page, SessionFilter, TipFilter};
 
 use super::session_id;
@@ -28,8 +28,8 @@ pub(super) fn sessions(engine: &Engine, request: &SessionsRequest) -> Result<Ses
         },
         only: SessionOnly {
             client: request.client.as_deref().map(|name| engine.client_named(name)).transpose()?,
-            since: request.since.as_deref().map(Timestamp::parse).transpose()?,
-            until: request.until.as_deref().map(Timestamp::parse).transpose()?,
+            since: request.since,
+            until: request.until,
             branch: request.branch.clone(),
             title: request.title.clone(),
             projects,
@@ -62,7 +62,7 @@ pub(super) fn children(engine: &Engine, request: &ChildrenRequest) -> Result<Chi
     let found = engine.store().children(of, end.saturating_add(1))?;
     let wanted: Vec<CommitId> = found.iter().take(end).skip(skip).map(|commit| commit.id).collect();
     Ok(Children {
-        of: of.to_string(),
+        of,
         commits: described(engine, &wanted)?,
         next: (found.len() > end).then(|| next_of(LISTING, end as u64)),
     })

@@ -5,14 +5,10 @@ use std::io::Read;
 use stemmata_api::Problem;
 use stemmata_api::v1::{self, CONTENT_BYTES_MAX, Changed, Checkpointed, SharedTag, UpdateRequest};
 use stemmata_engine::{CheckpointContent, CheckpointRequest, Engine, Update};
-use stemmata_model::{
-    CommitType, FormatId, LedgerId, Links, MachineId, Note, NoteCode, Principal, SessionId, Template,
-    ThreadId, TicketId, Timestamp, Trigger,
-};
+use stemmata_model::{CommitType, Links, Note, NoteCode, Principal, ThreadId, TicketId};
 
 use crate::fault::{Fault, of_kind};
 use crate::local::{bad_request, ctx};
-use crate::wire;
 
 /// Commits of one tag that are counted.
 const TAGGED_MAX: usize = 1_000;
@@ -22,13 +18,12 @@ pub(super) fn checkpoint(
     request: &v1::CheckpointRequest,
     content: &mut dyn Read,
 ) -> Result<Checkpointed, Fault> {
-    let ledger = request.ledger.as_deref().map(LedgerId::new).transpose()?;
     let mut made = engine.checkpoint(&wished(engine, request, content)?)?;
-    if let Some(Err(error)) = ledger.map(|ledger| engine.save_state(&ledger)) {
+    if let Some(Err(error)) = request.ledger.as_ref().map(|ledger| engine.save_state(ledger)) {
         let message = format!("the commit is made, but the project's state was not saved: {error}");
         made.notes.push(Note::new(NoteCode::Degraded, message));
     }
-    Ok(Checkpointed { id: made.id.to_string(), existed: made.existed, notes: wire::notes(&made.notes) })
+    Ok(made)
 }
 
 /// Reads all of a request before anything is stored.
@@ -44,28 +39,22 @@ fn wished(
             v1::CommitType::Compaction => CommitType::Compaction,
             v1::CommitType::Snapshot => CommitType::Snapshot { restated_entries: request.restated_entries },
         },
-        format: FormatId::new(request.format.as_str())?,
-        template: Template::new(request.template.as_str())?,
-        principal: request.principal.as_deref().map(Principal::new).transpose()?,
-        machine: request.machine.as_deref().map(MachineId::new).transpose()?,
-        session: SessionId::new(request.session.as_str())?,
+        format: request.format.clone(),
+        template: request.template.clone(),
+        principal: request.principal.clone(),
+        machine: request.machine.clone(),
+        session: request.session.clone(),
         reasons: stemmata_model::Reasons::NONE,
-        trigger: match request.trigger {
-            v1::Trigger::TurnBoundary => Trigger::TurnBoundary,
-            v1::Trigger::ToolCall => Trigger::ToolCall,
-            v1::Trigger::Compaction => Trigger::Compaction,
-            v1::Trigger::SessionEnd => Trigger::SessionEnd,
-            v1::Trigger::Explicit => Trigger::Explicit,
-        },
-        ticket: request.ticket.as_deref().map(TicketId::new).transpose()?,
-        thread: request.thread.as_deref().map(ThreadId::new).transpose()?,
+        trigger: request.trigger,
+        ticket: request.ticket.clone(),
+        thread: request.thread.clone(),
         summary: request.summary.clone(),
         messages: request.messages,
         tokens: request.tokens,
-        created_at: request.created_at.as_deref().map(Timestamp::parse).transpose()?,
+        created_at: request.created_at,
         idempotency_key: request.idempotency_key.clone(),
-        content: match &request.artifact {
-            Some(artifact) => CheckpointContent::Stored(artifact.parse()?),
+        content: match request.artifact {
+            Some(artifact) => CheckpointContent::Stored(artifact),
             None => CheckpointContent::Bytes(read(content)?),
         },
     })
@@ -105,7 +94,7 @@ pub(super) fn update(engine: &Engine, request: &UpdateRequest, by: &Principal) -
         }
     }
     Ok(Changed {
-        id: id.to_string(),
+        id,
         summary: engine.summary_of(id)?.text,
         tags: annotations.tags,
         notes: annotations.notes,

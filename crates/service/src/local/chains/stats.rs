@@ -1,20 +1,19 @@
 //! Statistics: what is counted, and the answer.
 
-use stemmata_api::v1::{ModelPrice, Stats, StatsBy, StatsRequest, StatsRow};
+use stemmata_api::v1::{ModelPrice, Stats, StatsRequest, StatsRow};
 use stemmata_api::{Control, Problem, Step, Unit};
 use stemmata_engine::{Engine, SessionOnly, StatsQuery};
-use stemmata_model::Timestamp;
 
 use crate::fault::Fault;
 use crate::wire;
 
 pub(super) fn stats(engine: &Engine, request: &StatsRequest, control: &Control<'_>) -> Result<Stats, Fault> {
     let query = StatsQuery {
-        by: by(request.by),
+        by: request.by,
         only: SessionOnly {
             client: request.client.as_deref().map(|name| engine.client_named(name)).transpose()?,
-            since: request.since.as_deref().map(Timestamp::parse).transpose()?,
-            until: request.until.as_deref().map(Timestamp::parse).transpose()?,
+            since: request.since,
+            until: request.until,
             projects: request.project.as_deref().map(|name| engine.project_scope(name)).transpose()?,
             ..SessionOnly::default()
         },
@@ -30,19 +29,8 @@ pub(super) fn stats(engine: &Engine, request: &StatsRequest, control: &Control<'
         by: request.by,
         rows: counted.rows.iter().map(row).collect(),
         total: row(&counted.total),
-        notes: wire::notes(&counted.notes),
+        notes: counted.notes.clone(),
     })
-}
-
-const fn by(by: StatsBy) -> stemmata_engine::StatsBy {
-    match by {
-        StatsBy::Day => stemmata_engine::StatsBy::Day,
-        StatsBy::Week => stemmata_engine::StatsBy::Week,
-        StatsBy::Month => stemmata_engine::StatsBy::Month,
-        StatsBy::Project => stemmata_engine::StatsBy::Project,
-        StatsBy::Client => stemmata_engine::StatsBy::Client,
-        StatsBy::Model => stemmata_engine::StatsBy::Model,
-    }
 }
 
 fn price(price: &ModelPrice) -> stemmata_engine::ModelPrice {

@@ -31,7 +31,7 @@ pub(super) fn tree(engine: &Engine, request: &TreeRequest) -> Result<Tree, Fault
             let branch = turns.branches.get(id);
             let plain = Commit {
                 turns: turns.turns.remove(id).map(|turns| told(&turns)),
-                continues: branch.map(|branch| branch.continues.to_string()),
+                continues: branch.map(|branch| branch.continues),
                 is_beside: branch.is_some_and(|branch| branch.is_beside),
                 ..plain
             };

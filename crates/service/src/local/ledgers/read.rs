@@ -1,17 +1,12 @@
 //! Requests about events, read once: names, numbers and times become the engine's.
 
-use std::str::FromStr;
-
 use stemmata_api::RawJson;
 use stemmata_api::v1::{
     APPEND_BYTES_MAX, APPEND_EVENTS_MAX, Durability, EventsRequest, FollowFrom, FollowRequest,
     ForgetEventsRequest, NewEvent,
 };
 use stemmata_engine::{EventFilter, StartAt, Told};
-use stemmata_model::{
-    EventSeq, Json, LedgerId, Links, NameError, NewPayload, Party, SessionId, ThreadId, TicketId, Timestamp,
-    Topic,
-};
+use stemmata_model::{Json, Links, NameError, NewPayload, Party, SessionId, ThreadId, TicketId, Topic};
 use stemmata_store::{EventQuery, Order};
 
 use crate::fault::Fault;
@@ -24,14 +19,6 @@ const SESSION: &str = "stemma";
 /// Reads the number of an event, or 0.
 pub(super) fn number(text: &str, field: &'static str) -> Result<u64, Fault> {
     text.parse().map_err(|_| bad_request(field, format!("`{text}` is not a number of an event")))
-}
-
-fn place(text: &str, field: &'static str) -> Result<EventSeq, Fault> {
-    EventSeq::from_str(text).map_err(|error| bad_request(field, error))
-}
-
-fn places(text: Option<&str>, field: &'static str) -> Result<Option<EventSeq>, Fault> {
-    text.map(|text| place(text, field)).transpose()
 }
 
 fn party(text: Option<&str>, field: &'static str) -> Result<Option<Party>, Fault> {
@@ -47,10 +34,6 @@ fn session(text: Option<&str>) -> Result<Option<SessionId>, Fault> {
 fn topics(names: &[String]) -> Result<Vec<Topic>, Fault> {
     let topics: Result<_, _> = names.iter().map(|name| Topic::new(name.as_str())).collect();
     topics.map_err(|error| bad_request("topics", error))
-}
-
-fn time(text: Option<&str>) -> Result<Option<Timestamp>, Fault> {
-    Ok(text.map(Timestamp::parse).transpose()?)
 }
 
 /// Reads events to append. What is wrong with one names it.
@@ -110,14 +93,14 @@ pub(super) const fn durability(durability: Durability) -> stemmata_store::Durabi
 
 pub(super) fn query(request: &EventsRequest) -> Result<EventQuery, Fault> {
     Ok(EventQuery {
-        after: places(request.after.as_deref(), "after")?,
-        through: places(request.through.as_deref(), "through")?,
+        after: request.after,
+        through: request.through,
         topics: topics(&request.topics)?,
         sender: party(request.sender.as_deref(), "sender")?,
         receiver: party(request.receiver.as_deref(), "receiver")?,
         session: session(request.session.as_deref())?,
-        since: time(request.since.as_deref())?,
-        until: time(request.until.as_deref())?,
+        since: request.since,
+        until: request.until,
         replayable: request.replayable,
         order: if request.newest_first { Order::NewestFirst } else { Order::OldestFirst },
         limit: items_max(request.limit),
@@ -135,22 +118,20 @@ pub(super) fn filter(request: &FollowRequest) -> Result<EventFilter, Fault> {
     })
 }
 
-pub(super) fn start(from: &FollowFrom) -> Result<StartAt, Fault> {
-    Ok(match from {
+pub(super) fn start(from: &FollowFrom) -> StartAt {
+    match from {
         FollowFrom::Beginning => StartAt::Beginning,
         FollowFrom::Now => StartAt::Now,
-        FollowFrom::After(after) => StartAt::After(place(after, "from")?),
+        FollowFrom::After(after) => StartAt::After(*after),
         FollowFrom::Cursor(name) => StartAt::Named(name.clone()),
-    })
+    }
 }
 
 pub(super) fn told(request: &ForgetEventsRequest) -> Result<Told, Fault> {
-    let ledger = request.ledger.as_deref().map(LedgerId::new).transpose()?;
-    match (session(request.session.as_deref())?, ledger) {
+    match (session(request.session.as_deref())?, request.ledger.clone()) {
         (Some(session), ledger) if request.events.is_empty() => Ok(Told::Session(session, ledger)),
         (None, Some(ledger)) if !request.events.is_empty() => {
-            let events: Result<_, _> = request.events.iter().map(|text| place(text, "events")).collect();
-            Ok(Told::Events(ledger, events?))
+            Ok(Told::Events(ledger, request.events.iter().copied().collect()))
         }
         _ => Err(bad_request("events", "give a session, or the numbers of events with their ledger")),
     }

@@ -5,11 +5,11 @@ use stemmata_api::v1::{
 };
 use stemmata_api::{Code, Problem};
 use stemmata_engine::{Engine, KeptPrompt};
-use stemmata_model::{LedgerId, SessionId};
+use stemmata_model::{EventSeq, LedgerId, SessionId};
 use stemmata_store::StoreError;
 
 use super::window::{images, window};
-use super::{assembled, has_event, seq};
+use super::{assembled, has_event};
 use crate::fault::Fault;
 use crate::local::bad_request;
 use crate::wire;
@@ -18,30 +18,30 @@ pub(super) fn report(engine: &Engine, request: &ContextRequest) -> Result<Contex
     match &request.of {
         ContextOf::Kept(of) => kept(engine, of, request.compares),
         ContextOf::Made(prompt) => {
-            let earlier = match (request.compares, &request.before) {
+            let earlier = match (request.compares, request.before) {
                 (false, _) => None,
-                (true, Some(place)) => Some(seq(place, "before")?),
+                (true, Some(place)) => Some(place),
                 (true, None) => {
                     let reason = "name the earlier event to compare a new prompt with";
                     return Err(bad_request("before", reason));
                 }
             };
             if let Some(earlier) = earlier {
-                has_event(engine, &LedgerId::new(prompt.ledger.as_str())?, earlier)?;
+                has_event(engine, &prompt.ledger, earlier)?;
             }
-            made(engine, prompt, earlier.map(|place| place.to_string()))
+            made(engine, prompt, earlier)
         }
     }
 }
 
-fn made(engine: &Engine, asked: &AssembleRequest, before: Option<String>) -> Result<ContextReport, Fault> {
+fn made(engine: &Engine, asked: &AssembleRequest, before: Option<EventSeq>) -> Result<ContextReport, Fault> {
     let asked = AssembleRequest { records_metrics: false, ..asked.clone() };
     let later = assembled(engine, &asked)?;
     let mut report = ContextReport {
         session: None,
         said: None,
         counter: Some(later.counter),
-        window: model_window(engine, asked.model.as_deref(), (&asked.ledger, asked.session.as_deref()))?,
+        window: model_window(engine, asked.model.as_deref(), (&asked.ledger, asked.session.as_ref()))?,
         images: images(&later.trace, asked.model.as_deref()),
         trace: later.trace,
         before: None,
@@ -64,29 +64,27 @@ fn made(engine: &Engine, asked: &AssembleRequest, before: Option<String>) -> Res
 fn model_window(
     engine: &Engine,
     name: Option<&str>,
-    (ledger, session): (&str, Option<&str>),
+    (ledger, session): (&LedgerId, Option<&SessionId>),
 ) -> Result<Option<ModelWindow>, Fault> {
     let Some(name) = name else { return Ok(None) };
     let reported = match session {
-        Some(session) => {
-            engine.reported_session_window(&LedgerId::new(ledger)?, &SessionId::new(session)?)?
-        }
+        Some(session) => engine.reported_session_window(ledger, session)?,
         None => None,
     };
     Ok(Some(window(name, reported)))
 }
 
 fn kept(engine: &Engine, of: &KeptPromptOf, compares: bool) -> Result<ContextReport, Fault> {
-    let ledger = LedgerId::new(of.ledger.as_str())?;
-    if engine.log().ledger(&ledger)?.is_none() {
-        return Err(StoreError::LedgerMissing(ledger).into());
+    let ledger = &of.ledger;
+    if engine.log().ledger(ledger)?.is_none() {
+        return Err(StoreError::LedgerMissing(ledger.clone()).into());
     }
     let session = match &of.session {
-        Some(session) => Some(SessionId::new(session.as_str())?),
-        None => engine.kept_sessions(&ledger)?.pop(),
+        Some(session) => Some(session.clone()),
+        None => engine.kept_sessions(ledger)?.pop(),
     };
     let mut prompts = match &session {
-        Some(session) => engine.kept_prompts(&ledger, session)?,
+        Some(session) => engine.kept_prompts(ledger, session)?,
         None => Vec::new(),
     };
     let (Some(session), Some(last)) = (session, prompts.pop()) else {
@@ -96,12 +94,12 @@ fn kept(engine: &Engine, of: &KeptPromptOf, compares: bool) -> Result<ContextRep
         );
         return Err(Problem::new(Code::ContextNotKept, whose).into());
     };
-    let trace = wire::prompt::trace(&last.trace);
+    let KeptPrompt { said, text, trace } = last;
     let mut report = ContextReport {
-        session: Some(session.to_string()),
-        said: Some(last.said.to_string()),
+        session: Some(session.clone()),
+        said: Some(said),
         counter: trace.counter.clone(),
-        window: model_window(engine, of.model.as_deref(), (&of.ledger, Some(session.as_str())))?,
+        window: model_window(engine, of.model.as_deref(), (ledger, Some(&session)))?,
         images: images(&trace, of.model.as_deref()),
         trace,
         before: None,
@@ -110,19 +108,17 @@ fn kept(engine: &Engine, of: &KeptPromptOf, compares: bool) -> Result<ContextRep
     };
     match (compares, prompts.pop()) {
         (false, _) => {}
-        (true, Some(before)) => compare(&mut report, &before, &last),
-        (true, None) => report.notes.push(Note {
-            code: "one_turn_kept".to_owned(),
-            message: "only one turn of the session is kept: there is nothing to compare it with".to_owned(),
-            line: None,
-        }),
+        (true, Some(before)) => compare(&mut report, before, text.as_deref()),
+        (true, None) => report.notes.push(Note::new(
+            "one_turn_kept",
+            "only one turn of the session is kept: there is nothing to compare it with".to_owned(),
+        )),
     }
     Ok(report)
 }
 
-fn compare(report: &mut ContextReport, before: &KeptPrompt, last: &KeptPrompt) {
-    let earlier = wire::prompt::trace(&before.trace);
-    report.changes =
-        wire::prompt::changes((before.text.as_deref(), &earlier), (last.text.as_deref(), &report.trace));
+fn compare(report: &mut ContextReport, before: KeptPrompt, text: Option<&str>) {
+    let earlier = before.trace;
+    report.changes = wire::prompt::changes((before.text.as_deref(), &earlier), (text, &report.trace));
     report.before = Some(earlier);
 }

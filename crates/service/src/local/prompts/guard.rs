@@ -14,7 +14,6 @@ use super::window::{REPORTED, client_window};
 use crate::fault::Fault;
 use crate::local::counters::counter_or_estimate;
 use crate::local::ctx;
-use crate::wire;
 
 pub(in crate::local) fn report(
     engine: &Engine,
@@ -50,7 +49,7 @@ pub(in crate::local) fn report(
     };
     report.counter = counter.name();
     report.notes.extend(note);
-    report.notes.extend(wire::notes(&engine.note_of_origin(live.ctx)?));
+    report.notes.extend(engine.note_of_origin(live.ctx)?);
     Ok(report)
 }
 
@@ -106,7 +105,7 @@ fn wired(guarded: Guarded, live: &LiveWindow, window: &Window) -> GuardReport {
     #[expect(clippy::cast_precision_loss, reason = "millionths of a window, far below 2^52")]
     let ratio = guarded.ratio.0 as f64 / 1_000_000.0;
     GuardReport {
-        ctx: live.ctx.to_string(),
+        ctx: live.ctx,
         zone: guarded.zone.as_str().to_owned(),
         ratio,
         tokens: guarded.tokens.0,
@@ -124,8 +123,8 @@ fn wired(guarded: Guarded, live: &LiveWindow, window: &Window) -> GuardReport {
         triggers: guarded.triggers.iter().map(|reason| reason.as_str().to_owned()).collect(),
         overflow: guarded.overflow.map(|overflow| GuardOverflow {
             essential_tokens: overflow.least.0,
-            largest: (!is_overhead(&overflow.largest)).then(|| overflow.largest.to_string()),
             largest_tokens: overflow.largest_size.0,
+            largest: Some(overflow.largest).filter(|entry| !is_overhead(entry)),
         }),
         items: guarded.items.into_iter().map(item).collect(),
         hidden: live.hidden_entries,
@@ -133,14 +132,13 @@ fn wired(guarded: Guarded, live: &LiveWindow, window: &Window) -> GuardReport {
         model: live.model.clone(),
         client: by_id(&live.runtime)
             .and_then(|client| client_window(client, live.model.as_deref(), live.window_tokens)),
-        notes: wire::notes(&guarded.notes),
+        notes: guarded.notes.clone(),
     }
 }
 
 fn item(item: GuardedItem) -> GuardItem {
     let GuardedItem { decision, ordinal, is_pinned, group } = item;
     GuardItem {
-        entry: decision.id.to_string(),
         ordinal,
         decision: if decision.is_kept { "keep" } else { "prune" }.to_owned(),
         category: decision.category.as_str().to_owned(),
@@ -148,6 +146,7 @@ fn item(item: GuardedItem) -> GuardItem {
         score: decision.score.total().into(),
         reason: decision.why.text(),
         tokens: decision.size.0,
+        entry: decision.id,
         pinned: is_pinned,
         group: group.map(u64::from),
     }

@@ -1,8 +1,7 @@
 //! The guard of a turn: which window a request means, and what the engine did about it as the wire has it.
 
 use stemmata_api::v1::{
-    Note, TurnCompaction, TurnOverflow, TurnPrune, TurnPruned, TurnWindow, TurnWindowReport, WindowCall,
-    WindowEntry, WindowResult,
+    Note, TurnOverflow, TurnWindow, TurnWindowReport, WindowCall, WindowEntry, WindowResult,
 };
 use stemmata_api::{Answer, Code, Problem, RawJson};
 use stemmata_engine::prompt::tool_output::{OutputLimits, text_of};
@@ -11,17 +10,16 @@ use stemmata_engine::prompt::window::{
 };
 use stemmata_engine::tokens::KnownWindow;
 use stemmata_engine::{
-    ChosenCounter, Engine, PlannedPrune, PrunedEntry, Scrubber, Summarizer, TurnGuard, TurnOf, WindowReport,
-    WindowRules, is_overhead, window_within_model,
+    ChosenCounter, Engine, Scrubber, Summarizer, TurnGuard, TurnOf, WindowReport, WindowRules, is_overhead,
+    window_within_model,
 };
-use stemmata_model::{CommitId, Entry, Json, Part, Reason, TokenCounter as _, Tokens};
+use stemmata_model::{CommitId, Entry, Json, NoteCode, Part, Reason, TokenCounter as _, Tokens};
 
 use super::images;
 use crate::fault::Fault;
 use crate::local::bad_request;
 use crate::local::counters::counter_or_estimate;
 use crate::local::prompts::REPORTED;
-use crate::wire;
 
 /// Where a limit comes from that an overflow names.
 const PROVIDER: &str = "the provider's error";
@@ -64,7 +62,7 @@ pub(super) type Window = (Option<OfSession>, Option<Note>);
 pub(in crate::local) type Model<'a> = dyn Fn(Scrubber) -> Answer<Box<dyn Summarizer>> + 'a;
 
 fn degraded(message: String) -> Note {
-    Note { code: "degraded".to_owned(), message, line: None }
+    Note::new(NoteCode::Degraded, message)
 }
 
 /// Says that a session's window is not guarded, and why.
@@ -247,7 +245,7 @@ impl OfSession {
 
     /// Returns what the engine did, as the wire has it.
     pub(super) fn report(&self, report: WindowReport) -> TurnWindowReport {
-        let mut notes = wire::notes(&report.notes);
+        let mut notes = report.notes.clone();
         notes.extend(self.notes.clone());
         let stop = report.stop;
         TurnWindowReport {
@@ -265,22 +263,15 @@ impl OfSession {
             alert: report.alert.map(|alert| alert.level.to_owned()),
             recommendation: report.zone.recommendation().to_owned(),
             reasons: report.reasons.iter().map(Reason::as_str).map(str::to_owned).collect(),
-            plan: report.plan.as_ref().map(prune),
-            pruned: report.pruned.into_iter().map(pruned).collect(),
-            archived: report.archived.iter().map(ToString::to_string).collect(),
-            compaction: report.compaction.map(|made| TurnCompaction {
-                ctx: made.ctx.to_string(),
-                parent: made.parent.to_string(),
-                tokens_before: made.tokens_before,
-                tokens_after: made.tokens_after,
-                with: made.with.to_owned(),
-                reason: made.reason,
-            }),
+            plan: report.plan,
+            pruned: report.pruned,
+            archived: report.archived,
+            compaction: report.compaction,
             overflow: report.overflow.map(|overflow| TurnOverflow {
                 essential_tokens: overflow.least.0,
-                largest: (!is_overhead(&overflow.largest)).then(|| overflow.largest.to_string()),
                 largest_tokens: overflow.largest_size.0,
                 reason: overflow.to_string(),
+                largest: Some(overflow.largest).filter(|entry| !is_overhead(entry)),
             }),
             entries: report.entries.map(|entries| entries.iter().map(entry).collect()),
             counter: self.counter.name(),
@@ -321,19 +312,6 @@ pub(super) fn ratio(millionths: u64) -> f64 {
     ratio
 }
 
-fn prune(plan: &PlannedPrune) -> TurnPrune {
-    TurnPrune {
-        form: plan.form.as_str().to_owned(),
-        keep: plan.kept,
-        prune: plan.pruned,
-        tokens_after: plan.tokens_after.0,
-    }
-}
-
-fn pruned(gone: PrunedEntry) -> TurnPruned {
-    TurnPruned { entry: gone.id.to_string(), tokens: gone.tokens.0, reason: gone.reason }
-}
-
 /// Returns an entry as the wire has it.
 fn entry(entry: &Entry) -> WindowEntry {
     let texts = |is: fn(&Part) -> Option<&str>| {
@@ -341,7 +319,7 @@ fn entry(entry: &Entry) -> WindowEntry {
         (!texts.is_empty()).then(|| texts.join("\n"))
     };
     WindowEntry {
-        id: entry.id.to_string(),
+        id: entry.id.clone(),
         role: entry.role.as_str().to_owned(),
         kind: entry.kind.as_str().to_owned(),
         text: texts(|part| match part {

@@ -103,7 +103,11 @@ impl Reader {
         self.within_read(|connection| {
             let Some(ledger) = LedgerRow::find(connection, ledger)? else { return Ok(None) };
             let Some(topic) = Names::default().find(connection, topic.as_str())? else { return Ok(None) };
-            Ok(ReceiptRow::load(connection, (ledger.row, topic))?.receipt)
+            let row = ReceiptRow::load(connection, (ledger.row, topic))?;
+            if row.receipt.is_some() && !row.is_sound {
+                return Err(unreadable("receipt.through", &"it", &"no place"));
+            }
+            Ok(row.receipt)
         })
     }
 

@@ -315,8 +315,10 @@ impl EventRow<String> {
 /// A row of `receipt`.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::sqlite) struct ReceiptRow {
-    /// What it says; none before anything is gone.
+    /// What it says; none before anything is gone. Letting go continues behind a damaged place, and mends it.
     pub(in crate::sqlite) receipt: Option<Receipt>,
+    /// Whether the place in the row was one.
+    pub(in crate::sqlite) is_sound: bool,
     /// Up to where no payload is left: of events that may not enter a prompt, and of those that may.
     pub(in crate::sqlite) cleared: [i64; 2],
 }
@@ -341,8 +343,10 @@ impl ReceiptRow {
             .during("reading a receipt")?;
         let Some((events, bytes, chain, through, cleared)) = found else { return Ok(Self::default()) };
         let (events, bytes) = (events.cast_unsigned(), bytes.cast_unsigned());
-        let through = place("receipt.through", through)?;
-        Ok(Self { receipt: Some(Receipt { events, bytes, chain, through }), cleared })
+        let found = EventSeq::new(through.cast_unsigned());
+        let through = found.unwrap_or(EventSeq::FIRST);
+        let receipt = Some(Receipt { events, bytes, chain, through });
+        Ok(Self { receipt, is_sound: found.is_some(), cleared })
     }
 
     /// Writes the row, once there is something to say.

@@ -19,7 +19,9 @@ impl Transaction<'_> {
     pub(super) fn annotate(&mut self, id: CommitId, record: &AuditRecord) -> Result<(), StoreError> {
         let row = self.need_commit(id)?.row;
         let (kind, text, source) = codes::standing(&record.change);
-        match effect(&annotations::standing(self.connection, (id, row), kind)?, record) {
+        // Only what could be the same: a commit may have thousands of notes, and one that is damaged stops no other.
+        let of = text.filter(|_| kind != KIND_SUMMARY);
+        match effect(&annotations::standing(self.connection, (id, row), (kind, of))?, record) {
             Effect::Nothing => return Ok(()),
             // There is one summary, whose number is 0; the others count from 1.
             Effect::Stands if kind == KIND_SUMMARY => {
@@ -35,7 +37,7 @@ impl Transaction<'_> {
             )?,
         }
         // A repeated batch may have left the record before.
-        if !annotations::audit(self.connection, id, row)?.contains(record) {
+        if !annotations::is_recorded(self.connection, row, record)? {
             annotations::add_record(self.connection, row, record)?;
         }
         Ok(())

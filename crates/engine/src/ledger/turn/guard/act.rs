@@ -4,6 +4,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use serde_json::{Value, json};
+use stemmata_api::v1::{TurnPrune, TurnPruned};
 use stemmata_model::{
     Entry, EntryId, Json, NewEvent, NewPayload, Note, NoteCode, Party, Reason, Reasons, Timestamp, Tokens,
     topics,
@@ -21,7 +22,7 @@ use super::known::Known;
 use super::summaries::Summaries;
 use super::told::WorkTold;
 use super::window::SessionWindow;
-use super::{Guarding, PlannedPrune, PrunedEntry, TurnGuard, WindowReport};
+use super::{Guarding, TurnGuard, WindowReport};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::guard::{Sizes, Weighed, is_overhead};
@@ -169,7 +170,7 @@ impl Engine {
             course.prunes = false;
         }
         let gone = course.plan.as_ref().filter(|_| course.prunes).map(gone).unwrap_or_default();
-        let gone: HashSet<&EntryId> = gone.iter().map(|gone| &gone.id).collect();
+        let gone: HashSet<&EntryId> = gone.iter().map(|gone| &gone.entry).collect();
         let left: Vec<Entry> = entries.iter().filter(|entry| !gone.contains(&entry.id)).cloned().collect();
         let is_kept = |at: usize| left.get(at).is_some_and(|entry| kept.contains(&entry.id));
         (work.known.results, work.known.messages) = (counted_results(&left, &is_kept), left.len());
@@ -298,12 +299,12 @@ impl Work<'_> {
     }
 
     /// Hides what was pruned, each entry with its reason.
-    fn prune(&mut self, pruned: &[PrunedEntry]) {
+    fn prune(&mut self, pruned: &[TurnPruned]) {
         for part in pruned.chunks(SHOWN_IDS_MAX) {
             let shown: Vec<Shown> = part
                 .iter()
                 .map(|gone| Shown {
-                    entries: vec![gone.id.clone()],
+                    entries: vec![gone.entry.clone()],
                     show_as: ShowAs::Pruned,
                     reason: gone.reason.clone(),
                 })
@@ -398,15 +399,15 @@ impl Work<'_> {
     }
 
     /// Says what the next call has to know, and what was measured and planned in this one.
-    fn push_state(&mut self, measured: Tokens, plan: Option<(&PlannedPrune, bool)>) {
+    fn push_state(&mut self, measured: Tokens, plan: Option<(&TurnPrune, bool)>) {
         let mut data = self.known.to_data(self.guarding.guard, self.window);
         data["measured"] = Value::from(measured.0);
         data["plan"] = plan.map_or(Value::Null, |(plan, is_done)| {
             json!({
-                "form": plan.form.as_str(),
-                "keep": plan.kept,
-                "prune": plan.pruned,
-                "tokens_after": plan.tokens_after.0,
+                "form": plan.form,
+                "keep": plan.keep,
+                "prune": plan.prune,
+                "tokens_after": plan.tokens_after,
                 "is_done": is_done,
             })
         });
@@ -423,25 +424,26 @@ pub(super) fn shrunk(guard: &TurnGuard<'_>, boundary: Boundary) -> Option<Window
 }
 
 /// Returns the entries that go by a plan. An id that also stays is of two entries, and hiding one would hide both.
-fn gone(plan: &PrunePlan) -> Vec<PrunedEntry> {
+fn gone(plan: &PrunePlan) -> Vec<TurnPruned> {
     let kept: std::collections::HashSet<&EntryId> =
         plan.decisions.iter().filter(|decision| decision.is_kept).map(|decision| &decision.id).collect();
     let gone = plan.decisions.iter().filter(|decision| !decision.is_kept);
     gone.filter(|decision| !is_overhead(&decision.id) && !kept.contains(&decision.id))
-        .map(|decision| PrunedEntry {
-            id: decision.id.clone(),
-            tokens: decision.size,
+        .map(|decision| TurnPruned {
+            entry: decision.id.clone(),
+            tokens: decision.size.0,
             reason: decision.why.text(),
         })
         .collect()
 }
 
-fn planned(plan: &PrunePlan) -> PlannedPrune {
+fn planned(plan: &PrunePlan) -> TurnPrune {
     let count = |is_kept: bool| {
         let of = plan.decisions.iter().filter(|decision| decision.is_kept == is_kept);
         u64::try_from(of.filter(|decision| !is_overhead(&decision.id)).count()).unwrap_or(u64::MAX)
     };
-    PlannedPrune { form: plan.form, kept: count(true), pruned: count(false), tokens_after: plan.after }
+    let form = plan.form.as_str().to_owned();
+    TurnPrune { form, keep: count(true), prune: count(false), tokens_after: plan.after.0 }
 }
 
 /// Returns a ratio as events and answers have it: 1 is all of the window.

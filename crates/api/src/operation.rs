@@ -1,0 +1,276 @@
+//! What is known of an operation, declared beside its method: a typed row that routes, documents, clients and access rules are
+//! made from.
+//!
+//! How a row becomes a route, a page or a tool is theirs who walk the [`TABLE`].
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::problem::{Code, Problem};
+#[cfg(feature = "schema")]
+use crate::schema::TypeOf;
+use crate::service::rows::{chains, give_back, ledgers, maintain, prompts, search};
+use crate::{Answer, Control, PlanDigest, Service, read_request};
+
+/// The operations of the service, a slice for each facet.
+pub static TABLE: &[&[&dyn Row]] =
+    &[chains::ALL, give_back::ALL, ledgers::ALL, maintain::ALL, prompts::ALL, search::ALL];
+
+/// Returns all rows of the [`TABLE`].
+pub fn rows() -> impl Iterator<Item = &'static dyn Row> {
+    TABLE.iter().copied().flatten().copied()
+}
+
+/// The method of an HTTP request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// Reads; what is not in the path stands in the query.
+    Get,
+    /// Reads what a query has no room for, adds, or does something.
+    Post,
+    /// Changes what its path names.
+    Patch,
+}
+
+/// What a caller must be allowed to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// Read.
+    Read,
+    /// Add what an agent says and does, and metadata about it.
+    Publish,
+    /// Delete, repair and configure.
+    Manage,
+}
+
+/// What an operation does to what is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Effect {
+    /// Nothing but to what is derived from it, such as folds and the index, which no answer depends on.
+    Reads,
+    /// Adds to it or changes what stands beside it.
+    Writes,
+    /// Deletes from it.
+    Destroys,
+}
+
+/// What a second, equal request does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Repeat {
+    /// Nothing more than the first.
+    Same,
+    /// Nothing more where it carries a key or ids, which make it the same request.
+    Keyed,
+    /// Nothing: a plan is applied once.
+    Planned,
+    /// All of it once more.
+    Again,
+}
+
+/// What flows beside request and answer: such an operation is routed by hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Flow {
+    /// Bytes to the service.
+    In,
+    /// Bytes from the service.
+    Out,
+    /// Events from the service, until one side ends it.
+    Events,
+}
+
+/// What is known of an operation without its types.
+#[derive(Debug, Clone, Copy)]
+pub struct Head {
+    /// Its stable name, of facet and method: `chains.history`.
+    pub name: &'static str,
+    /// Its method over HTTP.
+    pub method: Method,
+    /// Its path over HTTP. A part in braces is a field of the request.
+    pub path: &'static str,
+    /// What its caller must be allowed to do.
+    pub scope: Scope,
+    /// What it does to what is stored.
+    pub effect: Effect,
+    /// What a second, equal request does.
+    pub repeat: Repeat,
+    /// The commands that print its answer, as typed.
+    pub commands: &'static [&'static str],
+}
+
+impl Head {
+    /// Returns an operation that reads.
+    pub(crate) const fn get(name: &'static str, path: &'static str, scope: Scope) -> Self {
+        let (method, effect, repeat) = (Method::Get, Effect::Reads, Repeat::Same);
+        Self { name, method, path, scope, effect, repeat, commands: &[] }
+    }
+
+    /// Returns an operation that reads what a query has no room for: texts and lists.
+    pub(crate) const fn ask(name: &'static str, path: &'static str, scope: Scope) -> Self {
+        Self { method: Method::Post, ..Self::get(name, path, scope) }
+    }
+
+    /// Returns an operation that writes.
+    pub(crate) const fn post(name: &'static str, path: &'static str, scope: Scope, repeat: Repeat) -> Self {
+        Self { effect: Effect::Writes, repeat, ..Self::ask(name, path, scope) }
+    }
+}
+
+/// An operation with the types of its request and its answer.
+#[derive(Debug)]
+pub struct Op<Q: 'static, A: 'static> {
+    /// What is known of it without them.
+    pub head: Head,
+    /// How it is asked.
+    pub run: Run<Q, A>,
+}
+
+/// How an operation is asked.
+#[derive(Debug)]
+pub enum Run<Q: 'static, A: 'static> {
+    /// One request, one answer.
+    Whole(Ask<Q, A>),
+    /// With something that flows beside them.
+    ByHand(Flow),
+}
+
+/// Asks a service.
+pub type Ask<Q, A> = fn(&dyn Service, &Q, &Control<'_>) -> Answer<A>;
+
+impl<Q, A> Op<Q, A> {
+    pub(crate) const fn get(name: &'static str, path: &'static str, scope: Scope, ask: Ask<Q, A>) -> Self {
+        Self { head: Head::get(name, path, scope), run: Run::Whole(ask) }
+    }
+
+    pub(crate) const fn ask(name: &'static str, path: &'static str, scope: Scope, ask: Ask<Q, A>) -> Self {
+        Self { head: Head::ask(name, path, scope), run: Run::Whole(ask) }
+    }
+
+    pub(crate) const fn post(
+        name: &'static str,
+        path: &'static str,
+        scope: Scope,
+        repeat: Repeat,
+        ask: Ask<Q, A>,
+    ) -> Self {
+        Self { head: Head::post(name, path, scope, repeat), run: Run::Whole(ask) }
+    }
+
+    /// Returns an operation that changes what its path names.
+    pub(crate) const fn patch(
+        name: &'static str,
+        path: &'static str,
+        scope: Scope,
+        repeat: Repeat,
+        ask: Ask<Q, A>,
+    ) -> Self {
+        let head = Head { method: Method::Patch, ..Head::post(name, path, scope, repeat) };
+        Self { head, run: Run::Whole(ask) }
+    }
+
+    /// Returns an operation that deletes exactly what a plan says.
+    pub(crate) const fn apply(
+        name: &'static str,
+        path: &'static str,
+        commands: &'static [&'static str],
+        ask: Ask<Q, A>,
+    ) -> Self {
+        let head = Head::post(name, path, Scope::Manage, Repeat::Planned);
+        Self { head: Head { effect: Effect::Destroys, commands, ..head }, run: Run::Whole(ask) }
+    }
+
+    pub(crate) const fn by_hand(flow: Flow, head: Head) -> Self {
+        Self { head, run: Run::ByHand(flow) }
+    }
+
+    /// Names the commands that print its answer.
+    pub(crate) const fn shown_by(mut self, commands: &'static [&'static str]) -> Self {
+        self.head.commands = commands;
+        self
+    }
+}
+
+/// An operation without its types.
+pub trait Row: Sync {
+    /// Returns what is known of it.
+    fn head(&self) -> &Head;
+
+    /// Returns what flows beside request and answer; nothing where [`call`](Self::call) does all of it.
+    fn flow(&self) -> Option<Flow>;
+
+    /// Asks a service with a request in JSON, and returns the answer in JSON.
+    ///
+    /// # Errors
+    /// Those of the method and of [`read_request`]; `not_supported` where something flows beside.
+    fn call(&self, service: &dyn Service, request: &[u8], control: &Control<'_>) -> Answer<Vec<u8>>;
+
+    /// Returns the type of its request.
+    #[cfg(feature = "schema")]
+    fn request(&self) -> TypeOf;
+
+    /// Returns the type of its answer.
+    #[cfg(feature = "schema")]
+    fn answer(&self) -> TypeOf;
+}
+
+/// What a request or an answer has to be. A trait of its own, because only the feature `schema` asks for schemas.
+#[cfg(feature = "schema")]
+pub trait Wire: Serialize + DeserializeOwned + schemars::JsonSchema {}
+
+#[cfg(feature = "schema")]
+impl<T: Serialize + DeserializeOwned + schemars::JsonSchema> Wire for T {}
+
+/// What a request or an answer has to be.
+#[cfg(not(feature = "schema"))]
+pub trait Wire: Serialize + DeserializeOwned {}
+
+#[cfg(not(feature = "schema"))]
+impl<T: Serialize + DeserializeOwned> Wire for T {}
+
+impl<Q: Wire, A: Wire> Row for Op<Q, A> {
+    fn head(&self) -> &Head {
+        &self.head
+    }
+
+    fn flow(&self) -> Option<Flow> {
+        match self.run {
+            Run::Whole(_) => None,
+            Run::ByHand(flow) => Some(flow),
+        }
+    }
+
+    fn call(&self, service: &dyn Service, request: &[u8], control: &Control<'_>) -> Answer<Vec<u8>> {
+        let Run::Whole(run) = self.run else {
+            let detail = format!("`{}` takes more than a request in JSON", self.head.name);
+            return Err(Box::new(Problem::new(Code::NotSupported, detail)));
+        };
+        let answer = run(service, &read_request(request)?, control)?;
+        Ok(serde_json::to_vec(&answer).expect("an answer has only text keys"))
+    }
+
+    #[cfg(feature = "schema")]
+    fn request(&self) -> TypeOf {
+        TypeOf::of::<Q>()
+    }
+
+    #[cfg(feature = "schema")]
+    fn answer(&self) -> TypeOf {
+        TypeOf::of::<A>()
+    }
+}
+
+/// The request of an operation that needs none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct EmptyRequest {}
+
+/// Asks to do exactly what a plan says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Apply{Q}"))]
+#[serde(deny_unknown_fields)]
+pub struct Apply<Q> {
+    /// What was planned.
+    pub request: Q,
+    /// The plan's digest.
+    pub plan: PlanDigest,
+}

@@ -1,0 +1,103 @@
+use std::collections::BTreeSet;
+
+use schemars::generate::Contract;
+
+use super::*;
+use crate::operation::{Effect, Flow, Method, Repeat, Row, Scope, TABLE};
+use crate::schema::components;
+
+/// The facets in the order of the table.
+const FACETS: [(&str, &str); 6] = [
+    ("chains", include_str!("../service/chains.rs")),
+    ("give_back", include_str!("../service/give_back.rs")),
+    ("ledgers", include_str!("../service/ledgers.rs")),
+    ("maintain", include_str!("../service/maintain.rs")),
+    ("prompts", include_str!("../service/prompts.rs")),
+    ("search", include_str!("../service/search.rs")),
+];
+
+/// Returns the methods of a facet's trait as `facet.method`, with what flows beside their requests.
+fn methods(facet: &str, source: &str) -> Vec<(String, Option<Flow>)> {
+    let method = |signature: &str| {
+        let name = signature.split('(').next().unwrap_or_default();
+        let flow = [
+            ("dyn FnMut", Flow::Events),
+            ("dyn Write", Flow::Out),
+            ("dyn Read", Flow::In),
+            ("dyn ByteSource", Flow::In),
+        ];
+        let flow = flow.into_iter().find(|(parameter, _)| signature.contains(parameter));
+        (format!("{facet}.{name}"), flow.map(|(_, flow)| flow))
+    };
+    let declared = source.split("\n    fn ").skip(1).filter_map(|rest| rest.split(';').next());
+    declared.map(method).collect()
+}
+
+#[test]
+fn every_method_has_one_row_and_what_flows_is_routed_by_hand() {
+    assert_eq!(TABLE.len(), FACETS.len());
+    for ((facet, source), rows) in FACETS.iter().zip(TABLE) {
+        let rows: Vec<_> = rows.iter().map(|row| (row.head().name.to_owned(), row.flow())).collect();
+        assert!(!rows.is_empty(), "{facet}");
+        assert_eq!(rows, methods(facet, source));
+    }
+}
+
+#[test]
+fn a_name_and_a_route_are_one_operation_and_a_command_shows_one_answer() {
+    let (mut names, mut commands) = (BTreeSet::new(), BTreeSet::new());
+    for operation in OPERATIONS.iter() {
+        assert!(names.insert(operation.name), "{}", operation.name);
+        for command in operation.commands {
+            assert!(commands.insert(*command), "{command}");
+        }
+    }
+    let mut routes = BTreeSet::new();
+    for head in rows().map(Row::head) {
+        // Two names of one hole are one route.
+        let shape: Vec<&str> =
+            head.path.split('/').map(|part| if part.starts_with('{') { "{}" } else { part }).collect();
+        assert!(head.path.starts_with("/v1/"), "{}", head.path);
+        assert!(routes.insert((format!("{:?}", head.method), shape)), "{:?} {}", head.method, head.path);
+    }
+    for name in FIRST.split(' ').chain(PRINTED.iter().map(|(name, _)| *name)) {
+        assert!(names.contains(name), "no operation `{name}`");
+    }
+}
+
+#[test]
+fn the_holes_of_a_path_are_fields_of_the_request() {
+    for row in rows() {
+        let (head, request) = (row.head(), row.request());
+        let schemas = components([request], Contract::Deserialize);
+        let properties = &schemas[&request.name()]["properties"];
+        let holes = head.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+        for hole in holes {
+            assert_eq!(properties[hole]["type"], "string", "{}: {hole}", head.name);
+        }
+    }
+}
+
+#[test]
+fn what_reads_changes_nothing_and_what_destroys_is_done_once() {
+    for head in rows().map(Row::head) {
+        let name = head.name;
+        if head.method == Method::Get || head.scope == Scope::Read {
+            assert_eq!(head.effect, Effect::Reads, "{name}");
+        }
+        match head.effect {
+            Effect::Reads => assert_eq!(head.repeat, Repeat::Same, "{name}"),
+            Effect::Writes => assert_ne!(head.repeat, Repeat::Planned, "{name}"),
+            Effect::Destroys => {
+                assert!(head.repeat != Repeat::Again && head.scope == Scope::Manage, "{name}")
+            }
+        }
+        // What is planned is shown to those who may do it, and has its plan beside it.
+        if head.repeat == Repeat::Planned {
+            let plan = name.replace(".apply_", ".plan_");
+            let plan = rows().map(Row::head).find(|other| other.name == plan && plan != name);
+            let plan = plan.unwrap_or_else(|| panic!("`{name}` has no plan"));
+            assert_eq!((plan.path, plan.scope), (&*format!("{}/plan", head.path), head.scope));
+        }
+    }
+}

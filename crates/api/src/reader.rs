@@ -1,0 +1,346 @@
+//! The one reader of requests: JSON in, the request or a problem out. Whoever takes requests as JSON reads them here, so that a
+//! wrong id is answered alike on every way in.
+//!
+//! What a request means is not known here, nor whether what it names exists.
+
+use std::cell::Cell;
+
+use serde::de::value::{Error as Reason, StrDeserializer};
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer, MapAccess,
+    SeqAccess, VariantAccess, Visitor,
+};
+use stemmata_model::text_form;
+
+use crate::{Code, Problem};
+
+/// Reads a request.
+///
+/// # Errors
+/// `bad_id`, `bad_name`, `bad_time` or `bad_request` with the name of the field where a value is not what its field wants;
+/// `bad_request` without one for JSON that is no such request at all.
+pub fn read_request<T: DeserializeOwned>(json: &[u8]) -> Result<T, Box<Problem>> {
+    let error = match serde_json::from_slice(json) {
+        Ok(request) => return Ok(request),
+        Err(error) => error,
+    };
+    // An error of `serde` is only a message, so what is wrong is looked for in a second reading, which only a refusal pays.
+    let mut again = serde_json::Deserializer::from_slice(json);
+    refusal::<T, _>("", &mut again)
+        .map_or_else(|| Err(Problem::new(Code::BadRequest, error.to_string()).into()), Err)
+}
+
+/// Reads a field of a request that is given as text, as on a command line or in a path.
+///
+/// # Errors
+/// Those of [`read_request`] that name a field.
+pub fn read_field<T: DeserializeOwned>(field: &'static str, text: &str) -> Result<T, Box<Problem>> {
+    let from = || -> StrDeserializer<'_, Reason> { text.into_deserializer() };
+    T::deserialize(from()).map_err(|error| {
+        let plain =
+            || Problem::new(Code::BadRequest, format!("`{field}`: {error}")).with("field", field).into();
+        refusal::<T, _>(field, from()).unwrap_or_else(plain)
+    })
+}
+
+/// Returns why a value in text form was refused; `None` where something else is wrong.
+fn refusal<'de, T: DeserializeOwned, D: Deserializer<'de>>(field: &str, from: D) -> Option<Box<Problem>> {
+    let refused = Cell::new(None);
+    let _wrong = T::deserialize(Watched { inner: from, field, refused: &refused });
+    refused.into_inner()
+}
+
+/// Something that `serde` reads with, which takes down the field of a refused value.
+struct Watched<'a, I> {
+    inner: I,
+    field: &'a str,
+    refused: &'a Cell<Option<Box<Problem>>>,
+}
+
+impl<'a, I> Watched<'a, I> {
+    const fn around<O>(&self, inner: O) -> Watched<'a, O> {
+        Watched { inner, field: self.field, refused: self.refused }
+    }
+
+    fn refuse(&self, form: &str, reason: &Reason) {
+        let (field, reason) = (self.field, reason.to_string());
+        let (code, detail) = match form {
+            text_form::ID => (Code::BadId, reason),
+            text_form::NAME => (Code::BadName, reason),
+            text_form::TIME => (Code::BadTime, reason),
+            _ => (Code::BadRequest, format!("`{field}`: {reason}")),
+        };
+        self.refused.set(Some(Problem::new(code, detail).with("field", field).into()));
+    }
+}
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Watched<'_, D> {
+    type Error = D::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.inner.deserialize_any(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        let visitor = self.around(visitor);
+        self.inner.deserialize_option(visitor)
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        let visitor = self.around(visitor);
+        self.inner.deserialize_seq(visitor)
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        let visitor = self.around(visitor);
+        self.inner.deserialize_map(visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        let visitor = self.around(visitor);
+        self.inner.deserialize_struct(name, fields, visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        let visitor = self.around(visitor);
+        self.inner.deserialize_enum(name, variants, visitor)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        if !matches!(name, text_form::ID | text_form::NAME | text_form::TIME | text_form::VALUE) {
+            return self.inner.deserialize_newtype_struct(name, visitor);
+        }
+        let watched = self.around(());
+        let text: String = serde::Deserialize::deserialize(self.inner)?;
+        visitor.visit_string(text).map_err(|reason: Reason| {
+            watched.refuse(name, &reason);
+            D::Error::custom(reason)
+        })
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
+        tuple tuple_struct identifier ignored_any
+    }
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Watched<'_, V> {
+    type Value = V::Value;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.inner.expecting(formatter)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<V::Value, E> {
+        self.inner.visit_none()
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<V::Value, E> {
+        self.inner.visit_unit()
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<V::Value, D::Error> {
+        let from = self.around(from);
+        self.inner.visit_some(from)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<V::Value, A::Error> {
+        let items = self.around(items);
+        self.inner.visit_seq(items)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<V::Value, A::Error> {
+        self.inner.visit_map(Members { inner: members, key: String::new(), refused: self.refused })
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, choice: A) -> Result<V::Value, A::Error> {
+        let choice = self.around(choice);
+        self.inner.visit_enum(choice)
+    }
+}
+
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Watched<'_, S> {
+    type Value = S::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<S::Value, D::Error> {
+        let from = self.around(from);
+        self.inner.deserialize(from)
+    }
+}
+
+impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Watched<'_, A> {
+    type Error = A::Error;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, A::Error> {
+        let seed = self.around(seed);
+        self.inner.next_element_seed(seed)
+    }
+}
+
+impl<'a, 'de, A: EnumAccess<'de>> EnumAccess<'de> for Watched<'a, A> {
+    type Error = A::Error;
+    type Variant = Watched<'a, A::Variant>;
+
+    fn variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<(T::Value, Self::Variant), A::Error> {
+        let watched = self.around(());
+        let (choice, content) = self.inner.variant_seed(seed)?;
+        Ok((choice, watched.around(content)))
+    }
+}
+
+impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Watched<'_, A> {
+    type Error = A::Error;
+
+    fn unit_variant(self) -> Result<(), A::Error> {
+        self.inner.unit_variant()
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, A::Error> {
+        let seed = self.around(seed);
+        self.inner.newtype_variant_seed(seed)
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, A::Error> {
+        self.inner.tuple_variant(length, visitor)
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, A::Error> {
+        let visitor = self.around(visitor);
+        self.inner.struct_variant(fields, visitor)
+    }
+}
+
+/// The members of an object, whose names are the fields.
+struct Members<'a, A> {
+    inner: A,
+    key: String,
+    refused: &'a Cell<Option<Box<Problem>>>,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Members<'_, A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        let Some(key) = self.inner.next_key()? else { return Ok(None) };
+        self.key = key;
+        seed.deserialize(self.key.as_str().into_deserializer()).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.inner.next_value_seed(Watched { inner: seed, field: &self.key, refused: self.refused })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use stemmata_model::{CommitId, EventSeq, LedgerId, Timestamp};
+
+    use super::*;
+    use crate::RawJson;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Request {
+        ledger: LedgerId,
+        #[serde(default)]
+        of: Vec<CommitId>,
+        at: Option<Timestamp>,
+        from: Option<From>,
+        #[serde(default)]
+        inner: Option<Inner>,
+        data: Option<RawJson>,
+        count: Option<u8>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum From {
+        Start,
+        After(EventSeq),
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct Inner {
+        ctx: CommitId,
+    }
+
+    fn read(json: &str) -> Result<Request, Box<Problem>> {
+        read_request(json.as_bytes())
+    }
+
+    #[test]
+    fn a_refused_value_is_answered_with_its_field() {
+        for (json, code, field, detail) in [
+            (r#"{"ledger":""}"#, "bad_name", "ledger", "ledger is empty"),
+            (r#"{"ledger":"l","of":["ctx-"]}"#, "bad_id", "of", "`ctx-` is not an id"),
+            (r#"{"ledger":"l","data":{"a":1},"at":"now"}"#, "bad_time", "at", "`now` is not a timestamp"),
+            (
+                r#"{"ledger":"l","from":{"after":"0"}}"#,
+                "bad_request",
+                "from",
+                "`from`: `0` is not a sequence",
+            ),
+            (
+                r#"{"ledger":"l","inner":{"ctx":"4a36"}}"#,
+                "bad_id",
+                "ctx",
+                "`4a36` does not start with `ctx-`",
+            ),
+        ] {
+            let problem = read(json).expect_err(json);
+            assert_eq!((problem.code.as_str(), problem.about["field"].as_str()), (code, field), "{json}");
+            assert!(problem.detail.starts_with(detail), "{}", problem.detail);
+        }
+    }
+
+    #[test]
+    fn what_is_no_request_is_refused_in_the_readers_words() {
+        for json in
+            ["", "[]", "{}", r#"{"ledger":7}"#, r#"{"ledger":"l","more":1}"#, r#"{"ledger":"l","count":999}"#]
+        {
+            let problem = read(json).expect_err(json);
+            assert_eq!((problem.code.as_str(), problem.about.len()), ("bad_request", 0), "{json}");
+            let plain = serde_json::from_str::<Request>(json).expect_err(json);
+            assert_eq!(problem.detail, plain.to_string());
+        }
+    }
+
+    #[test]
+    fn a_request_is_read_as_it_is() {
+        let json =
+            r#"{"ledger":"l","at":"2026-02-01T03:40:03Z","from":{"after":"7"},"data":{"b" : 1e2},"count":3}"#;
+        let request = read(json).expect("a request");
+        assert_eq!(request.data.expect("data").as_str(), r#"{"b" : 1e2}"#);
+        assert!(matches!((request.from, request.count), (Some(From::After(seq)), Some(3)) if seq.get() == 7));
+        assert!(request.inner.is_none_or(|inner| inner.ctx.to_bytes() == [0; 16]) && request.of.is_empty());
+        assert!(request.at.is_some() && request.ledger.as_str() == "l");
+    }
+
+    #[test]
+    fn a_text_is_read_as_the_same_field_in_json() {
+        assert_eq!(read_field::<EventSeq>("after", "7").expect("a number").get(), 7);
+        let problem = read_field::<EventSeq>("after", "07").expect_err("no number");
+        assert_eq!((problem.code.as_str(), problem.about["field"].as_str()), ("bad_request", "after"));
+        assert!(problem.detail.starts_with("`after`: `07` is not a sequence number"), "{}", problem.detail);
+        assert!(read_field::<LedgerId>("ledger", "").expect_err("no name").is(Code::BadName));
+    }
+}
