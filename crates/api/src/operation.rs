@@ -1,7 +1,7 @@
 //! What is known of an operation, declared beside its method: a typed row that routes, documents, clients and access rules are
 //! made from.
 //!
-//! How a row becomes a route, a page or a tool is theirs who walk the [`TABLE`].
+//! Routes, pages and tools are made by the code that walks [`TABLE`].
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub fn rows() -> impl Iterator<Item = &'static dyn Row> {
 /// The method of an HTTP request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// Reads; what is not in the path stands in the query.
+    /// Reads. What is not in the path stands in the query, a field of a field as `page.limit`.
     Get,
     /// Reads what a query has no room for, adds, or does something.
     Post,

@@ -1,9 +1,9 @@
-//! The one reader of requests: JSON in, the request or a problem out. Whoever takes requests as JSON reads them here, so that a
-//! wrong id is answered alike on every way in.
+//! The one reader of requests: JSON in, the request or a problem out. Every door that takes requests as JSON reads them here, so
+//! that a wrong id gets the same answer everywhere.
 //!
 //! What a request means is not known here, nor whether what it names exists.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use serde::de::value::{Error as Reason, StrDeserializer};
 use serde::de::{
@@ -17,17 +17,13 @@ use crate::{Code, Problem};
 /// Reads a request.
 ///
 /// # Errors
-/// `bad_id`, `bad_name`, `bad_time` or `bad_request` with the name of the field where a value is not what its field wants;
-/// `bad_request` without one for JSON that is no such request at all.
+/// `bad_id`, `bad_name`, `bad_time` or `bad_request` with the field (`field`, as in `filter.since`) where a value is not what its
+/// field wants or nobody knows the field; `bad_request` without one for JSON that is no such request at all.
 pub fn read_request<T: DeserializeOwned>(json: &[u8]) -> Result<T, Box<Problem>> {
-    let error = match serde_json::from_slice(json) {
-        Ok(request) => return Ok(request),
-        Err(error) => error,
-    };
-    // An error of `serde` is only a message, so what is wrong is looked for in a second reading, which only a refusal pays.
-    let mut again = serde_json::Deserializer::from_slice(json);
-    refusal::<T, _>("", &mut again)
-        .map_or_else(|| Err(Problem::new(Code::BadRequest, error.to_string()).into()), Err)
+    let mut json = serde_json::Deserializer::from_slice(json);
+    let noticed = Noticed::default();
+    let read = T::deserialize(Watched { inner: &mut json, field: "", noticed: &noticed });
+    read.and_then(|request| json.end().map(|()| request)).map_err(|error| noticed.problem(&error))
 }
 
 /// Reads a field of a request that is given as text, as on a command line or in a path.
@@ -35,31 +31,49 @@ pub fn read_request<T: DeserializeOwned>(json: &[u8]) -> Result<T, Box<Problem>>
 /// # Errors
 /// Those of [`read_request`] that name a field.
 pub fn read_field<T: DeserializeOwned>(field: &'static str, text: &str) -> Result<T, Box<Problem>> {
-    let from = || -> StrDeserializer<'_, Reason> { text.into_deserializer() };
-    T::deserialize(from()).map_err(|error| {
-        let plain =
-            || Problem::new(Code::BadRequest, format!("`{field}`: {error}")).with("field", field).into();
-        refusal::<T, _>(field, from()).unwrap_or_else(plain)
+    let from: StrDeserializer<'_, Reason> = text.into_deserializer();
+    let noticed = Noticed::default();
+    T::deserialize(Watched { inner: from, field, noticed: &noticed }).map_err(|error| {
+        noticed.note(field);
+        noticed.problem(&format!("`{field}`: {error}"))
     })
 }
 
-/// Returns why a value in text form was refused; `None` where something else is wrong.
-fn refusal<'de, T: DeserializeOwned, D: Deserializer<'de>>(field: &str, from: D) -> Option<Box<Problem>> {
-    let refused = Cell::new(None);
-    let _wrong = T::deserialize(Watched { inner: from, field, refused: &refused });
-    refused.into_inner()
+/// What was noticed on the way to an error: an error of `serde` is only a message.
+#[derive(Default)]
+struct Noticed {
+    /// The innermost field in which something is wrong.
+    field: RefCell<Option<String>>,
+    /// Why a value in text form was refused.
+    refused: Cell<Option<(Code, String)>>,
 }
 
-/// Something that `serde` reads with, which takes down the field of a refused value.
+impl Noticed {
+    fn note(&self, field: &str) {
+        self.field.borrow_mut().get_or_insert_with(|| field.to_owned());
+    }
+
+    fn problem(self, error: &dyn std::fmt::Display) -> Box<Problem> {
+        let (code, detail) =
+            self.refused.into_inner().unwrap_or_else(|| (Code::BadRequest, error.to_string()));
+        let problem = Problem::new(code, detail);
+        Box::new(match self.field.into_inner() {
+            Some(field) => problem.with("field", field),
+            None => problem,
+        })
+    }
+}
+
+/// Something that `serde` reads with, which records the field of a refused value.
 struct Watched<'a, I> {
     inner: I,
     field: &'a str,
-    refused: &'a Cell<Option<Box<Problem>>>,
+    noticed: &'a Noticed,
 }
 
 impl<'a, I> Watched<'a, I> {
     const fn around<O>(&self, inner: O) -> Watched<'a, O> {
-        Watched { inner, field: self.field, refused: self.refused }
+        Watched { inner, field: self.field, noticed: self.noticed }
     }
 
     fn refuse(&self, form: &str, reason: &Reason) {
@@ -70,7 +84,7 @@ impl<'a, I> Watched<'a, I> {
             text_form::TIME => (Code::BadTime, reason),
             _ => (Code::BadRequest, format!("`{field}`: {reason}")),
         };
-        self.refused.set(Some(Problem::new(code, detail).with("field", field).into()));
+        self.noticed.refused.set(Some((code, detail)));
     }
 }
 
@@ -102,7 +116,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Watched<'_, D> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        let visitor = self.around(visitor);
+        let visitor = self.around(Named(visitor));
         self.inner.deserialize_struct(name, fields, visitor)
     }
 
@@ -164,12 +178,29 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Watched<'_, V> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<V::Value, A::Error> {
-        self.inner.visit_map(Members { inner: members, key: String::new(), refused: self.refused })
+        let key = self.field.to_owned();
+        self.inner.visit_map(Members { inner: members, within: self.field, key, noticed: self.noticed })
     }
 
     fn visit_enum<A: EnumAccess<'de>>(self, choice: A) -> Result<V::Value, A::Error> {
         let choice = self.around(choice);
         self.inner.visit_enum(choice)
+    }
+}
+
+/// The visitor of a type with named fields. `serde`'s own takes a list of values as well: the order of fields would be part of what
+/// requests are.
+struct Named<V>(V);
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Named<V> {
+    type Value = V::Value;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.expecting(formatter)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<V::Value, A::Error> {
+        self.0.visit_map(members)
     }
 }
 
@@ -231,21 +262,26 @@ impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Watched<'_, A> {
 /// The members of an object, whose names are the fields.
 struct Members<'a, A> {
     inner: A,
+    /// The field that the object is the value of; empty for the request itself.
+    within: &'a str,
+    /// The field that is read.
     key: String,
-    refused: &'a Cell<Option<Box<Problem>>>,
+    noticed: &'a Noticed,
 }
 
 impl<'de, A: MapAccess<'de>> MapAccess<'de> for Members<'_, A> {
     type Error = A::Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
-        let Some(key) = self.inner.next_key()? else { return Ok(None) };
-        self.key = key;
-        seed.deserialize(self.key.as_str().into_deserializer()).map(Some)
+        let Some(key) = self.inner.next_key::<String>()? else { return Ok(None) };
+        self.key = if self.within.is_empty() { key.clone() } else { format!("{}.{key}", self.within) };
+        let read = seed.deserialize(key.into_deserializer());
+        read.map(Some).inspect_err(|_| self.noticed.note(&self.key))
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
-        self.inner.next_value_seed(Watched { inner: seed, field: &self.key, refused: self.refused })
+        let seed = Watched { inner: seed, field: &self.key, noticed: self.noticed };
+        self.inner.next_value_seed(seed).inspect_err(|_| self.noticed.note(&self.key))
     }
 }
 
@@ -302,7 +338,7 @@ mod tests {
             (
                 r#"{"ledger":"l","inner":{"ctx":"4a36"}}"#,
                 "bad_id",
-                "ctx",
+                "inner.ctx",
                 "`4a36` does not start with `ctx-`",
             ),
         ] {
@@ -313,14 +349,34 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_refused_in_the_readers_words() {
-        for json in
-            ["", "[]", "{}", r#"{"ledger":7}"#, r#"{"ledger":"l","more":1}"#, r#"{"ledger":"l","count":999}"#]
-        {
+    fn what_is_no_request_is_refused_in_the_readers_words_with_the_field_where_there_is_one() {
+        for (json, field) in [
+            ("", None),
+            ("7", None),
+            ("{}", None),
+            (r#"{"ledger":"l"} {}"#, None),
+            (r#"{"ledger":7}"#, Some("ledger")),
+            (r#"{"ledger":"l","more":1}"#, Some("more")),
+            (r#"{"ledger":"l","count":999}"#, Some("count")),
+            (r#"{"ledger":"l","inner":{"ctx":[]}}"#, Some("inner.ctx")),
+            (r#"{"ledger":"l","of":[7]}"#, Some("of")),
+        ] {
             let problem = read(json).expect_err(json);
-            assert_eq!((problem.code.as_str(), problem.about.len()), ("bad_request", 0), "{json}");
+            let about = problem.about.get("field").map(String::as_str);
+            assert_eq!((problem.code.as_str(), about), ("bad_request", field), "{json}");
             let plain = serde_json::from_str::<Request>(json).expect_err(json);
             assert_eq!(problem.detail, plain.to_string());
+        }
+    }
+
+    #[test]
+    fn fields_have_names_and_no_order() {
+        for json in ["[]", r#"["l"]"#, r#"{"ledger":"l","inner":["ctx-00000000000000000000000000"]}"#] {
+            let problem = read(json).expect_err(json);
+            assert!(
+                problem.is(Code::BadRequest) && problem.detail.contains("invalid type: sequence"),
+                "{problem:?}"
+            );
         }
     }
 

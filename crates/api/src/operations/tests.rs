@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use schemars::generate::Contract;
+use serde_json::{Map, Value};
 
 use super::*;
 use crate::operation::{Effect, Flow, Method, Repeat, Row, Scope, TABLE};
@@ -76,6 +77,39 @@ fn the_holes_of_a_path_are_fields_of_the_request() {
             assert_eq!(properties[hole]["type"], "string", "{}: {hole}", head.name);
         }
     }
+}
+
+/// Says whether a query can hold a value: a text, a number, a list of these, or fields of such values (`page.limit=20`).
+fn fits_a_query(schema: &Value, schemas: &Map<String, Value>, is_listed: bool) -> bool {
+    let fits = |schema: &Value| fits_a_query(schema, schemas, is_listed);
+    if let Some(name) = schema["$ref"].as_str() {
+        return fits(&schemas[name.rsplit('/').next().unwrap_or_default()]);
+    }
+    if let Some(choices) = schema["oneOf"].as_array().or_else(|| schema["anyOf"].as_array()) {
+        return choices.iter().all(fits);
+    }
+    match schema["type"].as_str() {
+        Some("object") => {
+            !is_listed && schema["properties"].as_object().is_some_and(|all| all.values().all(fits))
+        }
+        Some("array") => !is_listed && fits_a_query(&schema["items"], schemas, true),
+        Some(_) => true,
+        None => schema["enum"].is_array() || schema["const"].is_string(),
+    }
+}
+
+#[test]
+fn what_is_asked_with_get_fits_a_query() {
+    let mut larger = BTreeSet::new();
+    for row in rows().filter(|row| row.head().method == Method::Get) {
+        let request = row.request();
+        let schemas = components([request], Contract::Deserialize);
+        let properties = schemas[&request.name()]["properties"].as_object().cloned().unwrap_or_default();
+        let all = properties.iter().filter(|(_, schema)| !fits_a_query(schema, &schemas, false));
+        larger.extend(all.map(|(field, _)| format!("{} {field}", row.head().name)));
+    }
+    // A server has prices of its own.
+    assert_eq!(larger, BTreeSet::from(["chains.stats prices".to_owned()]));
 }
 
 #[test]

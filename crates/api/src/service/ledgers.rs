@@ -178,7 +178,7 @@ pub mod rows {
     pub static EVENTS: Op<v1::EventsRequest, v1::Events> =
         Op::get("ledgers.events", "/v1/ledgers/{ledger}/events", Read, |s, q, _| s.events(q))
             .shown_by(&["events query", "events tail"]);
-    // A named cursor moves along with what was read; over HTTP `Last-Event-ID` stands for it.
+    // The route takes no named cursor, which moves along with what was read: `Last-Event-ID` stands for it.
     pub static FOLLOW: Op<v1::FollowRequest, v1::Followed> =
         Op::by_hand(Flow::Events, Head::get("ledgers.follow", "/v1/events", Read))
             .shown_by(&["events follow"]);
@@ -204,19 +204,20 @@ pub mod rows {
             s.decide(q)
         })
         .shown_by(&["decision add", "task add"]);
+    // What is said of a task or a thread may be in another open one too, which a second request would take.
     pub static FINISH_TASK: Op<v1::FinishTaskRequest, v1::Appended> = Op::post(
         "ledgers.finish_task",
-        "/v1/ledgers/{ledger}/tasks/{task}/finish",
+        "/v1/ledgers/{ledger}/tasks/finish",
         Publish,
-        Repeat::Same,
+        Repeat::Again,
         |s, q, _| s.finish_task(q),
     )
     .shown_by(&["task done"]);
     pub static CLOSE_THREAD: Op<v1::CloseThreadRequest, v1::Appended> = Op::post(
         "ledgers.close_thread",
-        "/v1/ledgers/{ledger}/threads/{thread}/close",
+        "/v1/ledgers/{ledger}/threads/close",
         Publish,
-        Repeat::Same,
+        Repeat::Again,
         |s, q, _| s.close_thread(q),
     )
     .shown_by(&["decision close"]);

@@ -28,7 +28,7 @@ pub(crate) fn strict(service: &dyn Service) {
     };
     for row in rows() {
         let wanted = if row.flow().is_some() { "not_supported" } else { "bad_request" };
-        for request in ["", "null", "[[]]", "\"x\"", r#"{"moon_phase":1}"#] {
+        for request in ["", "null", "[]", "[[]]", "\"x\"", r#"{"moon_phase":1}"#] {
             assert_eq!(call(row, request).code, wanted, "{}: {request}", row.head().name);
         }
     }
@@ -51,8 +51,13 @@ fn fields(service: &dyn Service) {
             "through",
         ),
         ("prompts.recall", r#"{"text":"x","ticket":"a\nb"}"#.to_owned(), "bad_name", "ticket"),
-        ("prompts.step", format!(r#"{{{turn},"granularity":"hourly"}}}}"#), "bad_request", "granularity"),
-        ("prompts.step", format!(r#"{{{turn},"thread":""}}}}"#), "bad_name", "thread"),
+        (
+            "prompts.step",
+            format!(r#"{{{turn},"granularity":"hourly"}}}}"#),
+            "bad_request",
+            "turn.granularity",
+        ),
+        ("prompts.step", format!(r#"{{{turn},"thread":""}}}}"#), "bad_name", "turn.thread"),
     ] {
         let row = rows().find(|row| row.head().name == name).expect("a row");
         let problem = row.call(service, request.as_bytes(), &Control::none()).expect_err(&request);
