@@ -75,3 +75,27 @@ impl Past {
         Ok(Self { commits, bytes: cumulative_bytes })
     }
 }
+
+/// Holds what is stored of a commit to what follows from its fields, its parent's depth and bytes, and its content's length;
+/// hands each thing that is wrong to `report`, one sentence.
+pub fn hold(
+    commit: &Commit,
+    parent: Option<(u64, u64)>,
+    length: Option<u64>,
+    report: &mut dyn FnMut(String),
+) {
+    if commit.core.id() != commit.id {
+        report(format!("its fields have the id {}", commit.core.id()));
+    }
+    let depth = parent.map_or(0, |(depth, _)| depth.saturating_add(1));
+    if commit.depth != depth {
+        report(format!("its depth is {} instead of {depth}", commit.depth));
+    }
+    let cumulative = parent.map_or(0, |(_, bytes)| bytes).saturating_add(commit.native_bytes);
+    if commit.cumulative_bytes != cumulative {
+        report(format!("its chain has {} bytes instead of {cumulative}", commit.cumulative_bytes));
+    }
+    if length != Some(commit.native_bytes) {
+        report(format!("its native bytes are {} and its content's are {length:?}", commit.native_bytes));
+    }
+}

@@ -8,11 +8,12 @@ use rusqlite::{Connection, params};
 use stemmata_model::CommitId;
 
 use super::failure::During;
-use super::read::metadata::{audit_record, take_audit};
+use super::read::metadata::take_audit;
 use super::seals::{ANNOTATION, execute_sealed};
 use crate::error::StoreError;
 use crate::rules::annotation::standing_records;
 use crate::rules::codes::{self, KIND_AUDIT, KIND_SUMMARY};
+use crate::rules::rows::audit_record;
 use crate::write::AuditRecord;
 
 const KEEPING: &str = "keeping a commit's metadata";

@@ -1,18 +1,12 @@
 //! The few combinations of format, template and rules that commits have, by their row; real stores have a dozen.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use stemmata_model::{FormatId, RulesHash, Template};
+use stemmata_model::{Commit, FormatId, RulesHash, Template};
 
 use super::failure::{During, unreadable};
 use crate::error::StoreError;
 use crate::rules::recent::Interned;
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Kind {
-    pub(super) format: FormatId,
-    pub(super) template: Template,
-    pub(super) rules: RulesHash,
-}
+use crate::rules::rows::{CommitRow, Kind};
 
 /// Kinds met so far on one connection.
 #[derive(Debug, Default)]
@@ -20,8 +14,14 @@ pub(super) struct Kinds(Interned<Kind>);
 
 impl Kinds {
     /// Returns what a row stands for.
-    pub(super) fn load(&mut self, connection: &Connection, row: i64) -> Result<&Kind, StoreError> {
+    fn load(&mut self, connection: &Connection, row: i64) -> Result<&Kind, StoreError> {
         self.0.load(("kind", row), || read(connection, row).map(Some))
+    }
+
+    /// Returns the commit that a row is.
+    pub(super) fn commit(&mut self, connection: &Connection, row: CommitRow) -> Result<Commit, StoreError> {
+        let kind = self.load(connection, row.kind)?;
+        row.into_commit(kind)
     }
 
     /// Returns the row of a kind, new where there was none.

@@ -3,16 +3,15 @@
 //! How events are found is `query`'s.
 
 use rusqlite::{OptionalExtension, params};
-use stemmata_model::{
-    ArtifactId, CommitId, Event, Gone, Json, LedgerId, Party, Payload, SessionId, Timestamp, Topic,
-};
+use stemmata_model::{CommitId, Json, LedgerId, Payload, Timestamp, Topic};
 
 use super::keys;
 use super::names::Names;
 use super::query::Asked;
-use super::rows::{EventRow, FORGOTTEN, LINE, LedgerRow, PLAIN, ReceiptRow, place};
+use super::rows::{EventRow, LedgerRow, ReceiptRow, place};
 use crate::error::StoreError;
 use crate::ledger::{Coverage, EventKey, EventPage, EventQuery, Filling, Keyed, Ledger, Receipt, SavedState};
+use crate::rules::ledger_rows::line;
 use crate::sqlite::failure::{During, unreadable};
 use crate::sqlite::read::Reader;
 use crate::sqlite::read::commits::key_of;
@@ -188,16 +187,7 @@ fn known(connection: &rusqlite::Connection, row: LedgerRow) -> Result<Ledger, St
         .prepare_cached("SELECT mark FROM ledger_mark WHERE ledger = ?1 ORDER BY mark")
         .and_then(|mut statement| statement.query_map([row.row], |row| row.get(0))?.collect())
         .during(READING)?;
-    Ok(Ledger {
-        id: row.ledger_id()?,
-        created_at: Timestamp::from_micros(row.created_at),
-        last: row.last.cast_unsigned(),
-        last_at: row.last_at.map(Timestamp::from_micros),
-        root: row.root,
-        compacted_at: row.compacted_at.map(Timestamp::from_micros),
-        epoch: row.epoch.cast_unsigned(),
-        marks,
-    })
+    row.into_ledger(marks)
 }
 
 /// Finds events and reads their payloads, as many as make a page; none where a line went meanwhile and all has to be read
@@ -216,54 +206,16 @@ fn found(
     let mut page = Filling::new(query);
     let mut is_whole = true;
     asked.run(connection, &mut |row| {
-        match event_of(literals, names, &row)? {
+        let connection = literals.connection();
+        match row
+            .event(|number| names.load(connection, number).map(str::to_owned), || line_of(literals, &row))?
+        {
             Some(event) => page.take(event),
             None => is_whole = false,
         }
         Ok(is_whole && !page.is_full())
     })?;
     Ok(is_whole.then(|| page.page()))
-}
-
-fn event_of(
-    literals: &mut Literals<'_>,
-    names: &mut Names,
-    row: &EventRow<String>,
-) -> Result<Option<Event>, StoreError> {
-    let connection = literals.connection();
-    let mut name = |number| names.load(connection, number).map(str::to_owned);
-    let bad = |column, error: &dyn ToString| unreadable(column, &row.seq, error);
-    let session = SessionId::new(name(row.session)?).map_err(|error| bad("event.session", &error))?;
-    let topic = Topic::new(name(row.topic)?).map_err(|error| bad("event.topic", &error))?;
-    let sender = Party::new(name(row.sender)?).map_err(|error| bad("event.sender", &error))?;
-    let receiver = Party::new(name(row.receiver)?).map_err(|error| bad("event.receiver", &error))?;
-    let json = |column, text: Option<&String>| {
-        text.map(|text| Json::parse(text).map_err(|error| bad(column, &error))).transpose()
-    };
-    let metadata = json("event.metadata", row.metadata.as_ref())?;
-    let payload = match row.kind {
-        PLAIN => Payload::Plain { data: json("event.data", row.data.as_ref())?, text: row.text.clone() },
-        LINE => match line_of(literals, row)? {
-            Some(payload) => payload,
-            None => return Ok(None),
-        },
-        _ => {
-            let (hash, bytes) = (row.hash.unwrap_or_default(), row.bytes.unwrap_or_default());
-            let (hash, forgotten) = (ArtifactId::from_bytes(hash), row.kind == FORGOTTEN);
-            Payload::Gone(Gone { hash, bytes: bytes.cast_unsigned(), forgotten })
-        }
-    };
-    Ok(Some(Event {
-        seq: place("event.seq", row.seq)?,
-        session,
-        at: Timestamp::from_micros(row.at),
-        topic,
-        sender,
-        receiver,
-        payload,
-        metadata,
-        replayable: row.replayable,
-    }))
 }
 
 /// Returns the line of an event; none where it went since the event was found.
@@ -277,11 +229,7 @@ fn line_of(literals: &mut Literals<'_>, row: &EventRow<String>) -> Result<Option
         }
         return Ok(None);
     };
-    let damaged = |reason: String| StoreError::Corrupt { artifact: id, reason };
-    let text = str::from_utf8(&bytes).ok().and_then(|text| text.strip_suffix('\n'));
-    let text = text.ok_or_else(|| damaged("it is not a line".to_owned()))?;
-    let line = Json::parse(text).map_err(|error| damaged(error.to_string()))?;
-    Ok(Some(Payload::Line { id, line }))
+    line(id, &bytes).map(Some)
 }
 
 /// Returns how far a commit covers a ledger, from its columns.

@@ -1,6 +1,6 @@
 //! Rows of ledgers, events and receipts as they are stored.
 //!
-//! What they mean together is decided by who reads and writes them.
+//! What they say is in `crate::rules::ledger_rows`, and what they mean together is decided by who reads and writes them.
 
 use rusqlite::types::ToSql;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -8,38 +8,15 @@ use stemmata_model::{ArtifactId, EventSeq, Gone, LedgerId, Timestamp, artifact_i
 
 use crate::error::StoreError;
 use crate::ledger::Receipt;
-use crate::rules::output::exceeds;
-use crate::sqlite::failure::{During, unreadable};
+use crate::sqlite::failure::During;
 use crate::sqlite::seals::{EVENT, LEDGER, RECEIPT, execute_sealed};
+
+pub(in crate::sqlite) use crate::rules::ledger_rows::{
+    EventRow, FORGOTTEN, LINE, LedgerRow, PLAIN, ReceiptRow, TRIMMED, place,
+};
 
 const READING: &str = "reading a ledger";
 const WRITING: &str = "writing a ledger";
-
-/// Text and data are in the row.
-pub(in crate::sqlite) const PLAIN: i64 = 0;
-/// The payload is a content.
-pub(in crate::sqlite) const LINE: i64 = 1;
-/// The payload is gone, by a bound or by a trim.
-pub(in crate::sqlite) const TRIMMED: i64 = 2;
-/// The payload is gone, because somebody had it forgotten.
-pub(in crate::sqlite) const FORGOTTEN: i64 = 3;
-
-/// A row of `ledger`.
-#[derive(Debug, Clone)]
-pub(in crate::sqlite) struct LedgerRow {
-    pub(in crate::sqlite) row: i64,
-    pub(in crate::sqlite) id: String,
-    pub(in crate::sqlite) created_at: i64,
-    pub(in crate::sqlite) last: i64,
-    pub(in crate::sqlite) last_at: Option<i64>,
-    pub(in crate::sqlite) root: Option<String>,
-    pub(in crate::sqlite) compacted_at: Option<i64>,
-    /// Raw output that still has its payload.
-    pub(in crate::sqlite) output_events: i64,
-    pub(in crate::sqlite) output_bytes: i64,
-    /// Rises with every forgetting.
-    pub(in crate::sqlite) epoch: i64,
-}
 
 impl LedgerRow {
     pub(in crate::sqlite) fn find(
@@ -129,42 +106,6 @@ impl LedgerRow {
             &self.epoch,
         ]
     }
-
-    pub(in crate::sqlite) fn ledger_id(&self) -> Result<LedgerId, StoreError> {
-        LedgerId::new(self.id.clone()).map_err(|error| unreadable("ledger.id", &self.row, &error))
-    }
-
-    /// Counts raw output that comes, or goes.
-    pub(in crate::sqlite) const fn count_output(&mut self, events: i64, bytes: i64) {
-        self.output_events = self.output_events.saturating_add(events);
-        self.output_bytes = self.output_bytes.saturating_add(bytes);
-    }
-
-    /// Says whether there is more raw output than a ledger keeps.
-    pub(in crate::sqlite) fn has_too_much(&self) -> bool {
-        // Counts that damage made negative are no reason to let go of anything.
-        exceeds(self.output_events.max(0).cast_unsigned(), self.output_bytes.max(0).cast_unsigned())
-    }
-}
-
-/// A row of `event`, with its texts as they are at hand.
-#[derive(Debug, Clone)]
-pub(in crate::sqlite) struct EventRow<T> {
-    pub(in crate::sqlite) ledger: i64,
-    pub(in crate::sqlite) seq: i64,
-    pub(in crate::sqlite) at: i64,
-    pub(in crate::sqlite) topic: i64,
-    pub(in crate::sqlite) sender: i64,
-    pub(in crate::sqlite) receiver: i64,
-    pub(in crate::sqlite) session: i64,
-    pub(in crate::sqlite) kind: i64,
-    pub(in crate::sqlite) replayable: bool,
-    pub(in crate::sqlite) content: Option<i64>,
-    pub(in crate::sqlite) text: Option<T>,
-    pub(in crate::sqlite) data: Option<T>,
-    pub(in crate::sqlite) metadata: Option<T>,
-    pub(in crate::sqlite) hash: Option<[u8; 32]>,
-    pub(in crate::sqlite) bytes: Option<i64>,
 }
 
 /// The columns of an event, in the order in which they are taken.
@@ -243,15 +184,6 @@ impl EventRow<String> {
             .during("reading an event")
     }
 
-    /// Returns the bytes of its texts.
-    pub(in crate::sqlite) fn bytes_held(&self) -> usize {
-        [&self.text, &self.data, &self.metadata].into_iter().flatten().map(String::len).sum()
-    }
-
-    pub(in crate::sqlite) const fn is_there(&self) -> bool {
-        self.kind < TRIMMED
-    }
-
     /// Lets go of the payload, and returns what is left of it.
     pub(in crate::sqlite) fn let_go(
         &mut self,
@@ -312,17 +244,6 @@ impl EventRow<String> {
     }
 }
 
-/// A row of `receipt`.
-#[derive(Debug, Clone, Copy, Default)]
-pub(in crate::sqlite) struct ReceiptRow {
-    /// What it says; none before anything is gone. Letting go continues behind a damaged place, and mends it.
-    pub(in crate::sqlite) receipt: Option<Receipt>,
-    /// Whether the place in the row was one.
-    pub(in crate::sqlite) is_sound: bool,
-    /// Up to where no payload is left: of events that may not enter a prompt, and of those that may.
-    pub(in crate::sqlite) cleared: [i64; 2],
-}
-
 impl ReceiptRow {
     pub(in crate::sqlite) fn load(
         connection: &Connection,
@@ -363,9 +284,4 @@ impl ReceiptRow {
                    replayable_through, seal) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
         execute_sealed(connection, sql, &RECEIPT, values, "writing a receipt").map(|_| ())
     }
-}
-
-/// Reads the place of an event.
-pub(in crate::sqlite) fn place(column: &'static str, seq: i64) -> Result<EventSeq, StoreError> {
-    EventSeq::new(seq.cast_unsigned()).ok_or_else(|| unreadable(column, &seq, &"no place"))
 }

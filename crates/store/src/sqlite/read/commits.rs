@@ -4,20 +4,20 @@
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
-use stemmata_model::{ArtifactId, Commit, CommitCore, CommitId, CommitPrefix, Timestamp};
+use stemmata_model::{ArtifactId, Commit, CommitId, CommitPrefix};
 
 use super::Reader;
 use crate::error::StoreError;
 use crate::filters::TipFilter;
-use crate::rules::figures::Figures;
+use crate::rules::rows::CommitRow;
 use crate::rules::state;
 use crate::seam::Page;
 use crate::seam::StoredAt;
-use crate::sqlite::failure::{During, unreadable};
+use crate::sqlite::failure::During;
 use crate::sqlite::kinds::Kinds;
 use crate::write::{SIDECAR_FORMAT, SessionKey};
 
-/// The columns of a commit, in the order of [`Found`].
+/// The columns of a commit, in the order of [`CommitRow`].
 macro_rules! commit_columns {
     () => {
         "c.row, c.id, c.parent, c.kind, c.state, c.created_at, c.figures, \
@@ -70,75 +70,29 @@ pub(in crate::sqlite) fn load_commit(
     let found = connection
         .prepare_cached(sql)
         .and_then(|mut statement| {
-            statement.query_row(params![key_of(id), id.to_bytes()], Found::take).optional()
+            statement.query_row(params![key_of(id), id.to_bytes()], take_commit).optional()
         })
         .during("reading a commit")?;
-    found.map(|found| found.into_commit(connection, kinds)).transpose()
+    found.map(|found| kinds.commit(connection, found)).transpose()
 }
 
-/// A commit's row as it is stored.
-pub(in crate::sqlite) struct Found {
-    pub(in crate::sqlite) row: i64,
-    pub(in crate::sqlite) id: CommitId,
-    pub(in crate::sqlite) parent_row: Option<i64>,
-    kind: i64,
-    state: i64,
-    created_at: i64,
-    figures: Vec<u8>,
-    artifact: Option<ArtifactId>,
-    native: Option<ArtifactId>,
-    parent: Option<CommitId>,
-}
-
-impl Found {
-    pub(in crate::sqlite) fn take(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let hash = |index| -> rusqlite::Result<Option<ArtifactId>> {
-            Ok(row.get::<_, Option<[u8; 32]>>(index)?.map(ArtifactId::from_bytes))
-        };
-        Ok(Self {
-            row: row.get(0)?,
-            id: CommitId::from_bytes(row.get(1)?),
-            parent_row: row.get(2)?,
-            kind: row.get(3)?,
-            state: row.get(4)?,
-            created_at: row.get(5)?,
-            figures: row.get_ref(6)?.as_bytes()?.to_vec(),
-            artifact: hash(7)?,
-            native: hash(8)?,
-            parent: row.get::<_, Option<[u8; 16]>>(9)?.map(CommitId::from_bytes),
-        })
-    }
-
-    pub(in crate::sqlite) fn into_commit(
-        self,
-        connection: &Connection,
-        kinds: &mut Kinds,
-    ) -> Result<Commit, StoreError> {
-        let figures = Figures::decode(&self.figures, self.row)?;
-        let (commit_type, closure) = state::decode(self.state, figures.restated_entries)
-            .ok_or_else(|| unreadable("commits.state", &self.id, &self.state))?;
-        let kind = kinds.load(connection, self.kind)?;
-        let artifact =
-            self.artifact.ok_or_else(|| unreadable("commits.artifact", &self.id, &"no content's row"))?;
-        Ok(Commit {
-            id: self.id,
-            core: CommitCore {
-                parent: self.parent,
-                commit_type,
-                artifact,
-                native: self.native,
-                format: kind.format.clone(),
-                template: kind.template.clone(),
-                created_at: Timestamp::from_micros(self.created_at),
-            },
-            rules: kind.rules,
-            closure,
-            counts: figures.counts,
-            native_bytes: figures.native_bytes,
-            depth: figures.depth,
-            cumulative_bytes: figures.cumulative_bytes,
-        })
-    }
+/// Takes the columns of a commit.
+pub(in crate::sqlite) fn take_commit(row: &Row<'_>) -> rusqlite::Result<CommitRow> {
+    let hash = |index| -> rusqlite::Result<Option<ArtifactId>> {
+        Ok(row.get::<_, Option<[u8; 32]>>(index)?.map(ArtifactId::from_bytes))
+    };
+    Ok(CommitRow {
+        row: row.get(0)?,
+        id: CommitId::from_bytes(row.get(1)?),
+        parent_row: row.get(2)?,
+        kind: row.get(3)?,
+        state: row.get(4)?,
+        created_at: row.get(5)?,
+        figures: row.get_ref(6)?.as_bytes()?.to_vec(),
+        artifact: hash(7)?,
+        native: hash(8)?,
+        parent: row.get::<_, Option<[u8; 16]>>(9)?.map(CommitId::from_bytes),
+    })
 }
 
 impl Reader {
@@ -194,9 +148,9 @@ impl Reader {
         while let Some(row) = next
             && chain.len() < limit
         {
-            let found = statement.query_row([row], Found::take).during(operation)?;
+            let found = statement.query_row([row], take_commit).during(operation)?;
             next = found.parent_row;
-            chain.push(found.into_commit(&self.connection, &mut self.kinds)?);
+            chain.push(self.kinds.commit(&self.connection, found)?);
         }
         drop(statement);
         transaction.commit().during(operation)?;
@@ -280,9 +234,9 @@ impl Reader {
         let mut rows = statement.query(values).during(operation)?;
         let mut stored = Vec::new();
         while let Some(row) = rows.next().during(operation)? {
-            let found = Found::take(row).during(operation)?;
+            let found = take_commit(row).during(operation)?;
             let at = StoredAt::of_row(found.row);
-            stored.push((at, found.into_commit(&self.connection, &mut self.kinds)?));
+            stored.push((at, self.kinds.commit(&self.connection, found)?));
         }
         Ok(stored)
     }
@@ -343,8 +297,8 @@ impl Reader {
         let mut rows = statement.query(values).during(operation)?;
         let mut commits = Vec::new();
         while let Some(row) = rows.next().during(operation)? {
-            let found = Found::take(row).during(operation)?;
-            commits.push(found.into_commit(&self.connection, &mut self.kinds)?);
+            let found = take_commit(row).during(operation)?;
+            commits.push(self.kinds.commit(&self.connection, found)?);
         }
         Ok(commits)
     }

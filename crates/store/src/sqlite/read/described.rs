@@ -8,11 +8,12 @@ use rusqlite::params;
 use stemmata_model::{Commit, CommitId};
 
 use super::Reader;
-use super::commits::{Found, commit_columns, sql_limit};
-use super::metadata::{LINK_COLUMNS, LinkColumns, note_annotation, take_link};
+use super::commits::{commit_columns, sql_limit, take_commit};
+use super::metadata::{LINK_COLUMNS, take_link};
 use super::sightings;
 use crate::error::StoreError;
 use crate::rules::codes::{KIND_AUDIT, KIND_NOTE};
+use crate::rules::rows::{CommitRow, LinkRow, link, note_annotation};
 use crate::seam::{DESCRIBED_LINKS_MAX, DESCRIBED_SIGHTINGS_MAX, Described};
 use crate::sqlite::failure::During;
 use crate::sqlite::ledger::coverage;
@@ -54,8 +55,8 @@ impl Reader {
              ON substr(c.id, 1, 8) = unhex(substr(w.value, 1, 16)) AND c.id = unhex(w.value) ORDER BY w.key"
         );
         let mut statement = self.connection.prepare_cached(sql).during(DESCRIBING)?;
-        let found: Vec<Found> = statement
-            .query_map([json(&ids)], Found::take)
+        let found: Vec<CommitRow> = statement
+            .query_map([json(&ids)], take_commit)
             .and_then(Iterator::collect::<rusqlite::Result<_>>)
             .during(DESCRIBING)?;
         let numbers: Vec<i64> = found.iter().map(|found| found.row).collect();
@@ -64,7 +65,7 @@ impl Reader {
         let rows = json(&places.keys().copied().collect::<Vec<i64>>());
         let mut all = Vec::with_capacity(found.len());
         for found in found {
-            let commit = found.into_commit(&self.connection, &mut self.kinds)?;
+            let commit = self.kinds.commit(&self.connection, found)?;
             all.push(Described {
                 commit,
                 annotations: Annotations::default(),
@@ -122,11 +123,11 @@ impl Reader {
              JOIN commits f ON f.row = l.source JOIN commits t ON t.row = l.target \
              ORDER BY f.id, l.kind, t.id, l.entry"
         );
-        let rows: Vec<(LinkColumns, i64)> =
+        let rows: Vec<(LinkRow, i64)> =
             self.all(&sql, params![page.rows], |row| Ok((take_link(row)?, row.get(4)?)))?;
         for (columns, row) in rows {
             if let Some(described) = page.of(row).filter(|one| one.links.len() < DESCRIBED_LINKS_MAX) {
-                described.links.push(columns.into_link(described.commit.id)?);
+                described.links.push(link(columns, described.commit.id)?);
             }
         }
         Ok(())
@@ -147,7 +148,7 @@ impl Reader {
         while let Some(row) = rows.next().during(DESCRIBING)? {
             let of: i64 = row.get(11).during(DESCRIBING)?;
             if let Some(described) = page.of(of).filter(|one| one.sightings.len() < DESCRIBED_SIGHTINGS_MAX) {
-                described.sightings.push(sightings::Found::take(row).during(DESCRIBING)?.into_sighting()?);
+                described.sightings.push(sightings::take_sighting(row).during(DESCRIBING)?.into_sighting()?);
             }
         }
         Ok(())

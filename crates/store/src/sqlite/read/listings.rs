@@ -4,17 +4,17 @@
 
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Row, params, params_from_iter};
-use stemmata_model::{CommitId, FormatId, MachineId, Principal, SessionId, Template, Timestamp};
+use stemmata_model::{CommitId, MachineId, SessionId, Timestamp};
 
 use super::Reader;
 use super::commits::{sql_limit, sql_skip};
 use super::names::LAST;
 use crate::error::StoreError;
 use crate::filters::SessionFilter;
-use crate::rules::codes;
 use crate::rules::coding::Coding;
 use crate::rules::figures::Figures;
 use crate::rules::project;
+use crate::rules::rows::SessionRow;
 use crate::seam::{Page, Usage};
 use crate::sqlite::failure::{During, unreadable};
 use crate::sqlite::places::{OfPlace, PlaceKey};
@@ -42,79 +42,18 @@ impl Below {
     }
 }
 
-/// A session's row as it is stored, in the order of [`SESSION_COLUMNS`].
-pub(super) struct Found {
-    texts: [Option<String>; 11],
-    numbers: [Option<i64>; 7],
-    commits: [Option<[u8; 16]>; 2],
-}
-
-impl Found {
-    pub(super) fn take(row: &Row<'_>) -> rusqlite::Result<Self> {
-        // By position: looking twenty names up for each row takes longer than reading it.
-        let text = |column: usize| row.get::<_, Option<String>>(column);
-        let number = |column: usize| row.get::<_, Option<i64>>(column);
-        Ok(Self {
-            texts: [
-                text(0)?,
-                text(1)?,
-                text(2)?,
-                text(3)?,
-                text(4)?,
-                text(5)?,
-                text(6)?,
-                text(10)?,
-                text(11)?,
-                text(12)?,
-                text(13)?,
-            ],
-            numbers: [
-                number(7)?,
-                number(8)?,
-                number(14)?,
-                number(15)?,
-                number(17)?,
-                number(18)?,
-                number(19)?,
-            ],
-            commits: [row.get(9)?, row.get(16)?],
-        })
+/// Takes the columns of a session.
+pub(super) fn take_session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
+    // By position: looking twenty names up for each row takes longer than reading it.
+    let mut found = SessionRow { texts: Default::default(), numbers: [None; 7], commits: [None; 2] };
+    for (text, column) in found.texts.iter_mut().zip([0, 1, 2, 3, 4, 5, 6, 10, 11, 12, 13]) {
+        *text = row.get(column)?;
     }
-
-    pub(super) fn into_session(self) -> Result<Session, StoreError> {
-        let [path, machine, session, parent, format, template, principal, title, cwd, git_branch, version] =
-            self.texts;
-        let [granularity, came, started_at, last_at, commits, messages, bytes] = self.numbers;
-        let [placed_from, tip] = self.commits.map(|id| id.map(CommitId::from_bytes));
-        let path = path.unwrap_or_default();
-        let bad = |error: stemmata_model::NameError| unreadable("session", &path, &error);
-        let text = Option::<String>::unwrap_or_default;
-        let number = |number: Option<i64>| number.unwrap_or(0).cast_unsigned();
-        let granularity = granularity.unwrap_or(-1);
-        let came = came.unwrap_or(-1);
-        Ok(Session {
-            session: SessionId::new(text(session)).map_err(bad)?,
-            parent_session: parent.map(SessionId::new).transpose().map_err(bad)?,
-            format: FormatId::new(text(format)).map_err(bad)?,
-            template: Template::new(text(template)).map_err(bad)?,
-            principal: Principal::new(text(principal)).map_err(bad)?,
-            granularity: codes::granularity_from(granularity)
-                .ok_or_else(|| unreadable("session.granularity", &path, &granularity))?,
-            origin: codes::session_origin_from(came, placed_from)
-                .ok_or_else(|| unreadable("session.came", &path, &came))?,
-            title,
-            cwd,
-            git_branch,
-            version,
-            started_at: started_at.map(Timestamp::from_micros),
-            last_at: last_at.map(Timestamp::from_micros),
-            tip,
-            commits: number(commits),
-            messages: number(messages),
-            bytes: number(bytes),
-            key: SessionKey { machine: MachineId::new(text(machine)).map_err(bad)?, path },
-        })
+    for (number, column) in found.numbers.iter_mut().zip([7, 8, 14, 15, 17, 18, 19]) {
+        *number = row.get(column)?;
     }
+    found.commits = [row.get(9)?, row.get(16)?];
+    Ok(found)
 }
 
 /// Returns the statement that lists sessions, and its values.
@@ -168,7 +107,7 @@ impl Reader {
         let operation = "listing sessions";
         let (sql, values) = listing(filter, page);
         let mut statement = self.connection.prepare_cached(&sql).during(operation)?;
-        let rows = statement.query_map(params_from_iter(values), Found::take).during(operation)?;
+        let rows = statement.query_map(params_from_iter(values), take_session).during(operation)?;
         rows.map(|row| row.during(operation)?.into_session()).collect()
     }
 
@@ -178,10 +117,10 @@ impl Reader {
             .connection
             .prepare_cached(&sql)
             .and_then(|mut statement| {
-                statement.query_row(params![key.path, key.machine.as_str()], Found::take).optional()
+                statement.query_row(params![key.path, key.machine.as_str()], take_session).optional()
             })
             .during("reading a session")?;
-        found.map(Found::into_session).transpose()
+        found.map(SessionRow::into_session).transpose()
     }
 
     pub(in crate::sqlite) fn cursor(&self, key: &SessionKey) -> Result<Option<Vec<u8>>, StoreError> {

@@ -5,10 +5,11 @@ use stemmata_model::{CommitId, SessionId};
 
 use super::Reader;
 use super::commits::sql_limit;
-use super::listings::{Found, SESSION_COLUMNS};
-use super::metadata::{LINK_COLUMNS, LinkColumns, take_link};
+use super::listings::{SESSION_COLUMNS, take_session};
+use super::metadata::{LINK_COLUMNS, take_link};
 use crate::error::StoreError;
 use crate::rules::codes;
+use crate::rules::rows::{SessionRow, link};
 use crate::seam::{END_CHARS_MIN, IdPart};
 use crate::sqlite::failure::{During, unreadable};
 use crate::write::{Link, LinkKind, SIDECAR_FORMAT, Session};
@@ -63,8 +64,8 @@ impl Reader {
         let sql = format!(
             "SELECT {SESSION_COLUMNS} FROM session WHERE session = ?1 ORDER BY +last_at DESC, path, machine LIMIT ?2"
         );
-        let rows = self.all(&sql, params![id.as_str(), sql_limit(limit)], Found::take)?;
-        rows.into_iter().map(Found::into_session).collect()
+        let rows = self.all(&sql, params![id.as_str(), sql_limit(limit)], take_session)?;
+        rows.into_iter().map(SessionRow::into_session).collect()
     }
 
     pub(in crate::sqlite) fn unused_sessions(&self, limit: usize) -> Result<Vec<Session>, StoreError> {
@@ -72,8 +73,8 @@ impl Reader {
             "SELECT {SESSION_COLUMNS} FROM session WHERE placed_from IS NOT NULL AND tip = placed_from \
              ORDER BY +path, machine LIMIT ?1"
         );
-        let rows = self.all(&sql, params![sql_limit(limit)], Found::take)?;
-        rows.into_iter().map(Found::into_session).collect()
+        let rows = self.all(&sql, params![sql_limit(limit)], take_session)?;
+        rows.into_iter().map(SessionRow::into_session).collect()
     }
 
     pub(in crate::sqlite) fn copies(&self, limit: usize) -> Result<Vec<Link>, StoreError> {
@@ -83,7 +84,7 @@ impl Reader {
         );
         let kind = codes::link_kind(LinkKind::DerivedFrom);
         let rows = self.all(&sql, params![kind, sql_limit(limit)], take_link)?;
-        rows.into_iter().map(|row: LinkColumns| row.into_link(CommitId::from_bytes([0; 16]))).collect()
+        rows.into_iter().map(|row| link(row, CommitId::from_bytes([0; 16]))).collect()
     }
 
     pub(in crate::sqlite) fn tags(

@@ -3,18 +3,15 @@
 //! Sessions themselves are in `listings`.
 
 use rusqlite::{Row, params, params_from_iter};
-use stemmata_model::{
-    CommitId, MachineId, Principal, SessionId, Sighting, Source, Template, ThreadId, TicketId, Timestamp,
-};
+use stemmata_model::{CommitId, Sighting, Timestamp};
 
 use super::Reader;
 use super::commits::{key_of, sql_limit};
 use super::listings::Below;
 use crate::error::StoreError;
-use crate::rules::codes;
+use crate::rules::rows::SightingRow;
 use crate::seam::ResolveScope;
-use crate::sqlite::failure::{During, unreadable};
-
+use crate::sqlite::failure::During;
 use crate::write::SIDECAR_FORMAT;
 
 const SEEN: &str = "reading sightings";
@@ -27,59 +24,21 @@ pub(super) const COLUMNS: &str = "o.principal, o.machine, o.session, o.path, o.t
 pub(super) const ORDER: &str =
     "s.observed_at, o.machine, o.session, o.path, o.principal, o.ticket, o.thread, o.template_alias";
 
-/// A row of a sighting and its origin.
-pub(super) struct Found {
-    principal: String,
-    machine: String,
-    session: String,
-    path: Option<String>,
-    ticket: Option<String>,
-    thread: Option<String>,
-    template_alias: Option<String>,
-    trigger: i64,
-    observed_at: i64,
-    offset: Option<i64>,
-    length: Option<i64>,
-}
-
-impl Found {
-    pub(super) fn take(row: &Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self {
-            principal: row.get(0)?,
-            machine: row.get(1)?,
-            session: row.get(2)?,
-            path: row.get(3)?,
-            ticket: row.get(4)?,
-            thread: row.get(5)?,
-            template_alias: row.get(6)?,
-            trigger: row.get(7)?,
-            observed_at: row.get(8)?,
-            offset: row.get(9)?,
-            length: row.get(10)?,
-        })
-    }
-
-    pub(super) fn into_sighting(self) -> Result<Sighting, StoreError> {
-        let bad = |error: stemmata_model::NameError| unreadable("origin", &"a sighting", &error);
-        let (trigger, reasons) = codes::cause_from(self.trigger)
-            .ok_or_else(|| unreadable("sighting.trigger", &"a sighting", &self.trigger))?;
-        Ok(Sighting {
-            principal: Principal::new(self.principal).map_err(bad)?,
-            machine: MachineId::new(self.machine).map_err(bad)?,
-            session: SessionId::new(self.session).map_err(bad)?,
-            trigger,
-            reasons,
-            ticket: self.ticket.map(TicketId::new).transpose().map_err(bad)?,
-            thread: self.thread.map(ThreadId::new).transpose().map_err(bad)?,
-            template_alias: self.template_alias.map(Template::new).transpose().map_err(bad)?,
-            observed_at: Timestamp::from_micros(self.observed_at),
-            source: self.path.map(|path| Source {
-                path,
-                offset: self.offset.unwrap_or(0).cast_unsigned(),
-                length: self.length.unwrap_or(0).cast_unsigned(),
-            }),
-        })
-    }
+/// Takes the columns of a sighting.
+pub(super) fn take_sighting(row: &Row<'_>) -> rusqlite::Result<SightingRow> {
+    Ok(SightingRow {
+        principal: row.get(0)?,
+        machine: row.get(1)?,
+        session: row.get(2)?,
+        path: row.get(3)?,
+        ticket: row.get(4)?,
+        thread: row.get(5)?,
+        template_alias: row.get(6)?,
+        trigger: row.get(7)?,
+        observed_at: row.get(8)?,
+        offset: row.get(9)?,
+        length: row.get(10)?,
+    })
 }
 
 impl Reader {
@@ -99,7 +58,7 @@ impl Reader {
         );
         let values = params![key_of(commit), commit.to_bytes(), sql_limit(limit)];
         let mut statement = self.connection.prepare_cached(&sql).during(SEEN)?;
-        let rows = statement.query_map(values, Found::take).during(SEEN)?;
+        let rows = statement.query_map(values, take_sighting).during(SEEN)?;
         rows.map(|row| row.during(SEEN)?.into_sighting()).collect()
     }
 

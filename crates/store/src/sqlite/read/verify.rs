@@ -6,10 +6,11 @@ use rusqlite::Row;
 use stemmata_model::{ArtifactId, CommitId};
 
 use super::Reader;
-use super::commits::{Found, childless, commit_columns};
+use super::commits::{childless, commit_columns, take_commit};
 use super::contents::{Buffers, read_composed};
 use super::literals::{Kept, Key, content_columns, decode_literal};
 use crate::error::StoreError;
+use crate::rules::closure;
 use crate::rules::coding::Coding;
 use crate::rules::figures::Figures;
 use crate::seam::{Damage, Verified};
@@ -289,10 +290,10 @@ impl Reader {
                 found(Damage { check: "commit", object: commit_of(row), message });
             };
             let beside = Beside::take(row);
-            match (Found::take(row), beside) {
+            match (take_commit(row), beside) {
                 (Ok(stored), Ok(beside)) => {
                     let (number, parent_row) = (stored.row, stored.parent_row);
-                    match stored.into_commit(&self.connection, &mut self.kinds) {
+                    match self.kinds.commit(&self.connection, stored) {
                         Ok(commit) => beside.hold(&commit, (number, parent_row), &mut report),
                         Err(error) => report(text_of(&error)),
                     }
@@ -347,9 +348,6 @@ impl Beside {
         report: &mut dyn FnMut(String),
     ) {
         let (row, parent_row) = rows;
-        if commit.core.id() != commit.id {
-            report(format!("its fields have the id {}", commit.core.id()));
-        }
         if parent_row.is_some() && commit.core.parent.is_none() {
             report("its parent is not there".to_owned());
         }
@@ -357,21 +355,8 @@ impl Beside {
             report("its parent was stored after it".to_owned());
         }
         let parent = self.parent_figures.as_deref().and_then(|bytes| Figures::decode(bytes, row).ok());
-        let depth = parent.map_or(0, |parent| parent.depth.saturating_add(1));
-        if commit.depth != depth {
-            report(format!("its depth is {} instead of {depth}", commit.depth));
-        }
-        let before = parent.map_or(0, |parent| parent.cumulative_bytes);
-        let cumulative = before.saturating_add(commit.native_bytes);
-        if commit.cumulative_bytes != cumulative {
-            report(format!("its chain has {} bytes instead of {cumulative}", commit.cumulative_bytes));
-        }
-        if self.length.map(i64::cast_unsigned) != Some(commit.native_bytes) {
-            report(format!(
-                "its native bytes are {} and its content's are {:?}",
-                commit.native_bytes, self.length
-            ));
-        }
+        let parent = parent.map(|parent| (parent.depth, parent.cumulative_bytes));
+        closure::hold(commit, parent, self.length.map(i64::cast_unsigned), report);
         if self.tip != self.is_tip {
             report("it is wrong about whether it is a tip".to_owned());
         }

@@ -29,7 +29,7 @@ pub(super) fn copies_of_event(
     let [Value::Integer(ledger), Value::Integer(seq), ..] = broken.values.as_slice() else {
         return Ok(Vec::new());
     };
-    let id = LedgerRow::load(connection, *ledger)?.and_then(|row| row.ledger_id().ok());
+    let id = LedgerRow::load(connection, *ledger)?.and_then(|row| LedgerId::new(row.id).ok());
     let (Some(id), Some(place)) = (id, EventSeq::new(seq.cast_unsigned())) else { return Ok(Vec::new()) };
     let query = EventQuery {
         after: EventSeq::new(place.get() - 1),

@@ -14,11 +14,12 @@ use crate::error::StoreError;
 use crate::maintain::repair::{RepairSource, Repaired};
 use crate::rules::annotation::standing_records;
 use crate::rules::codes::{self, KIND_AUDIT};
+use crate::rules::rows::audit_record;
 use crate::seam::Commits;
 use crate::sqlite::SqliteStore;
 use crate::sqlite::failure::During;
 use crate::sqlite::places::{remove_strays, unread};
-use crate::sqlite::read::metadata::{audit_record, take_audit};
+use crate::sqlite::read::metadata::take_audit;
 use crate::sqlite::seals::{
     ANNOTATION, Broken, CURSOR, EVENT, EVENT_KEY, LEDGER, SEALED, SESSION, SIGHTING, STATE, Sealed,
 };
