@@ -1,6 +1,6 @@
 //! The search index: what is in which entry, in a database of its own that can always be made again.
 //!
-//! It follows the order of storing ([`Store::stored_after`](crate::Store::stored_after)) and is cut where something was
+//! It follows the order of storing ([`Follow::stored_after`](crate::Follow::stored_after)) and is cut where something was
 //! forgotten. What a term is and how hits are ranked is not known here. Specified in `docs/format/index.md`.
 
 mod batch;

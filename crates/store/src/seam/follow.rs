@@ -103,8 +103,8 @@ pub trait Follow: Commits {
         limit: usize,
     ) -> Result<Vec<(StoredAt, Commit)>, StoreError>;
 
-    /// Returns for what an index of the commits has to be cut, the first commit first: forgetting (of events, too), collecting and filling
-    /// a hole leave the first commit concerned here, in their own transaction.
+    /// Returns the reasons for which an index of the commits has to be cut, in the order of the first commit concerned. Forgetting
+    /// (of events, too), collecting and filling a hole leave one, in their own transaction.
     fn index_due(&self) -> Result<Vec<DueKey>, StoreError>;
 
     /// Leaves what a forgetting leaves that removes no commit: before events are forgotten in a log that is not this store.
