@@ -26,4 +26,4 @@ pub use frame::is_bundle;
 pub use have::{HAVE_COMMITS_MAX, parse_have, render_have};
 pub use plan::BundleSelection;
 pub use source::BundleSource;
-pub use summary::{BUNDLE_COMMITS_MAX, BUNDLE_CONTENT_BYTES_MAX, BundleLimits, BundleSummary};
+pub use summary::{BUNDLE_COMMITS_MAX, BUNDLE_CONTENT_BYTES_MAX, BundleLimits};

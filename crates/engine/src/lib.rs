@@ -36,8 +36,7 @@ mod worktree;
 
 pub use bundle::{
     BUNDLE_COMMITS_MAX, BUNDLE_CONTENT_BYTES_MAX, BundleError, BundleImportOptions, BundleImported,
-    BundleLimits, BundleSelection, BundleSource, BundleSummary, HAVE_COMMITS_MAX, is_bundle, parse_have,
-    render_have,
+    BundleLimits, BundleSelection, BundleSource, HAVE_COMMITS_MAX, is_bundle, parse_have, render_have,
 };
 pub use capture::captured::{Captured, UnreadRecords};
 pub use capture::database::{database_of_log, is_database};
@@ -153,7 +152,7 @@ pub use verbs::launch::{AgentTemplate, StartMode, TemplateError};
 pub use verbs::materialize::{Materialized, Stop, Tier};
 pub use verbs::mend::Mended;
 pub use verbs::numbered::NumberedPrompt;
-pub use verbs::overview::{Overview, OverviewSubagent};
+pub use verbs::overview::Overview;
 pub use verbs::place::mark::ConversionOf;
 pub use verbs::place::own::{NotResumed, OwnSession};
 pub use verbs::place::placing::{PlacedFile, Placing, PlacingWish, ReadyFile};
@@ -165,6 +164,7 @@ pub use verbs::scan::files::{FileSecret, ScannedFiles};
 pub use verbs::scan::{FoundIn, Holder, ScanPlace, ScanTarget, Scanned, SecretFound};
 pub use verbs::scrub::{ScrubPlan, ScrubReport, ScrubTarget};
 pub use verbs::sessions::figures::SessionFigures;
+pub use verbs::sessions::shown::{session_shown, title_shown};
 pub use verbs::sessions::stats::{Stats, StatsQuery, StatsRow};
 pub use verbs::sessions::totals::SessionTotals;
 pub use verbs::sessions::{SessionCounts, SessionOnly, SessionQuery, SessionRow, SessionRows, turns_of};
@@ -172,6 +172,6 @@ pub use verbs::short_id::ShortId;
 pub use verbs::show::{SHOWN_MAX, Shown};
 pub use verbs::sidecars::Sidecar;
 pub use verbs::summarize::NumberedEntries;
-pub use verbs::tree::{BranchPlace, Subagent, TREE_COMMITS_MAX, Tree, TreeNode, TreeRun, TurnsOfCommits};
+pub use verbs::tree::{BranchPlace, TREE_COMMITS_MAX, Tree, TreeNode, TreeRun, TurnsOfCommits};
 pub use verbs::turn::{ShownTurn, TurnEntry};
 pub use worktree::{git_head, tree_root};

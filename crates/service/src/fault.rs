@@ -10,7 +10,7 @@ use stemmata_api::{Candidate, Code, Problem};
 use stemmata_engine::{
     Absent, BundleError, EngineError, FormatUse, HeldBack, ProjectDir, QueryError, SearchError, Wanted,
 };
-use stemmata_model::{JsonError, NameError, ParseIdError, ParseTimestampError};
+use stemmata_model::{JsonError, NameError};
 use stemmata_store::StoreError;
 
 use self::refused::refusal;
@@ -55,8 +55,6 @@ macro_rules! bad_values {
 }
 
 bad_values! {
-    ParseIdError => BadId,
-    ParseTimestampError => BadTime,
     NameError => BadName,
     JsonError => BadJson,
 }

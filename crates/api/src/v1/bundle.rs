@@ -44,7 +44,7 @@ pub struct BundleExported {
 }
 
 /// A bundle that was imported.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct BundleImported {
     /// The commits that it was made for.
@@ -77,7 +77,7 @@ pub struct BundleImported {
 }
 
 /// What is in a bundle that was checked.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct BundleShown {
     /// The commits that it was made for.
@@ -125,7 +125,7 @@ pub struct BundleShown {
 }
 
 /// What a store has, for `bundle export --have` on another machine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct BundleHave {
     /// Ends of chains, and some of the commits before them.
@@ -133,7 +133,7 @@ pub struct BundleHave {
 }
 
 /// Asks for a bundle.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BundleExportRequest {
@@ -152,7 +152,7 @@ pub struct BundleExportRequest {
 }
 
 /// Asks to take in a bundle.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BundleImportRequest {
@@ -168,7 +168,7 @@ pub struct BundleImportRequest {
 }
 
 /// Asks what is in a bundle.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BundleShowRequest {
@@ -181,7 +181,7 @@ pub struct BundleShowRequest {
 }
 
 /// Asks what a store has, so that a bundle leaves it out.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BundleHaveRequest {

@@ -15,7 +15,7 @@ use crate::PageRequest;
 pub const CONTENT_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// A commit: what is hashed, what is derived, and its first sighting as provenance. Ids are always whole.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Commit {
     /// `ctx-…`
@@ -134,7 +134,7 @@ pub struct Summary {
 }
 
 /// Where, when and by whom a commit was captured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Sighting {
     /// Who ran it.
@@ -166,7 +166,7 @@ pub struct Sighting {
 }
 
 /// A link between commits other than a parent link.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Link {
     /// The commit that depends.
@@ -181,7 +181,7 @@ pub struct Link {
 }
 
 /// A change of what stands beside a commit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Audit {
     /// When.
@@ -196,7 +196,7 @@ pub struct Audit {
 }
 
 /// An entry of a conversation, in short.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Entry {
     /// Its id, for `--at`.
@@ -216,7 +216,7 @@ pub struct Entry {
 }
 
 /// Commits of a listing, in its order.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CommitPage {
     /// The commits.
@@ -227,7 +227,7 @@ pub struct CommitPage {
 }
 
 /// Commits that continue one.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Children {
     /// The commit that they continue.
@@ -240,7 +240,7 @@ pub struct Children {
 }
 
 /// The nearest checkpoints at or before a point in time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Resolved {
     /// The point in time.
@@ -250,7 +250,7 @@ pub struct Resolved {
 }
 
 /// Asks about one commit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CommitRequest {
@@ -259,7 +259,7 @@ pub struct CommitRequest {
 }
 
 /// Asks how short ids may be shown.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ShortIdsRequest {
@@ -272,7 +272,7 @@ pub struct ShortIdsRequest {
 }
 
 /// How short ids may be shown.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ShortIds {
     /// Characters at which each of the commits' ids names one commit of the store.
@@ -283,7 +283,7 @@ pub struct ShortIds {
 }
 
 /// Asks for everything that is known about a commit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ShowRequest {
@@ -295,7 +295,7 @@ pub struct ShowRequest {
 }
 
 /// Asks for a commit and its ancestors, the newest first.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HistoryRequest {
@@ -313,7 +313,7 @@ pub struct HistoryRequest {
 }
 
 /// Asks for the commits that continue one.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ChildrenRequest {
@@ -325,7 +325,7 @@ pub struct ChildrenRequest {
 }
 
 /// Asks for the ends of branches.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TipsRequest {
@@ -347,7 +347,7 @@ pub struct TipsRequest {
 }
 
 /// Asks for the nearest checkpoints at or before a point in time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ResolveRequest {
@@ -358,7 +358,7 @@ pub struct ResolveRequest {
 }
 
 /// Asks to store a commit for a program. Its content comes beside it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointRequest {

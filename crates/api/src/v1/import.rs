@@ -84,7 +84,7 @@ pub struct Watched {
 }
 
 /// How many secrets of one kind were redacted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RedactedKind {
     /// The rule's kind, as in `github-token`.

@@ -9,7 +9,7 @@ use super::Commit;
 use crate::PageRequest;
 
 /// A session: one transcript on one machine, or what a program checkpointed under one name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Session {
     /// The runtime's own id.
@@ -129,7 +129,7 @@ pub struct StoppedReading {
 }
 
 /// Sessions, the one with the latest activity first.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SessionPage {
     /// The sessions.
@@ -140,7 +140,7 @@ pub struct SessionPage {
 }
 
 /// A whole tree, parents before children; the first node is the root.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Tree {
     /// The commits.
@@ -153,7 +153,7 @@ pub struct Tree {
 }
 
 /// Commits of which each continues the one before, and nothing else happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TreeRun {
     /// How many; more than one.
@@ -167,7 +167,7 @@ pub struct TreeRun {
 }
 
 /// A subagent that a commit started.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TreeSubagent {
     /// Its newest commit; its first one where its session is not there.
@@ -178,7 +178,7 @@ pub struct TreeSubagent {
 }
 
 /// Asks for sessions, the one with the latest activity first.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SessionsRequest {
@@ -234,7 +234,7 @@ pub enum SessionDetails {
 }
 
 /// Asks for the tree that a commit is part of.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TreeRequest {
@@ -273,7 +273,7 @@ impl SessionsRequest {
 }
 
 /// Asks for one session.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SessionRequest {
@@ -282,7 +282,7 @@ pub struct SessionRequest {
 }
 
 /// Asks for the session with the latest activity.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LatestSessionRequest {

@@ -9,7 +9,7 @@ use stemmata_model::{CommitId, EntryId, Timestamp};
 use super::{Commit, CutTranscript, FoundRange, RedactedKind, Session, TreeSubagent};
 
 /// Asks for what was said and done in a commit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ShowTurnRequest {
@@ -41,7 +41,7 @@ pub struct ShowTurnsRequest {
 }
 
 /// What was said and done for prompts that follow each other.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ShownTurns {
     /// The commit of each prompt, with the prompt's number and the turn, in their order. A commit with several of them is here once.
@@ -51,7 +51,7 @@ pub struct ShownTurns {
 }
 
 /// What was said and done in a commit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ShownTurn {
     /// The commit.
@@ -67,7 +67,7 @@ pub struct ShownTurn {
 }
 
 /// A piece of a turn.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TurnPiece {
     /// `prompt`, `answer` (whatever the agent says), `thought`, `call`, `result` (of a call of an earlier commit) or `summary`.
@@ -91,7 +91,7 @@ pub struct TurnPiece {
 }
 
 /// A call of a tool with its end.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ShownCall {
     /// The call.
@@ -130,7 +130,7 @@ pub struct ShownCall {
 }
 
 /// What a turn did, in numbers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TurnOutline {
     /// The first time in it.
@@ -160,7 +160,7 @@ pub struct TurnOutline {
 }
 
 /// A file that was changed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ChangedFile {
     /// Its path, below the working directory where it is there.
@@ -172,7 +172,7 @@ pub struct ChangedFile {
 }
 
 /// A commit of git that an agent made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct GitCommitMade {
     /// Its hash, as git printed it; absent where the output does not show it.
@@ -183,7 +183,7 @@ pub struct GitCommitMade {
 }
 
 /// A subagent, and where it was started.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct StartedSubagent {
     /// The commit that started it.
@@ -196,7 +196,7 @@ pub struct StartedSubagent {
 }
 
 /// Asks for a session at a glance.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OverviewRequest {
@@ -208,7 +208,7 @@ pub struct OverviewRequest {
 }
 
 /// A session at a glance, or nothing where the name is a commit's or a tag's.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SessionMeant {
     /// What is left in the session's transcript, where that was cut.
@@ -220,7 +220,7 @@ pub struct SessionMeant {
 }
 
 /// A session at a glance.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SessionOverview {
     /// The session.
@@ -280,7 +280,7 @@ pub struct ReportedTokens {
 }
 
 /// An error, and what resolved it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SessionError {
     /// What failed: a command, a file, a tool.
@@ -299,7 +299,7 @@ pub struct SessionError {
 }
 
 /// A turn of a session.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct OverviewTurn {
     /// The number of its prompt, from 1; absent for what comes before the first one.
@@ -324,7 +324,7 @@ pub struct OverviewTurn {
 }
 
 /// Asks what two chains have that the other has not.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CompareRequest {
@@ -335,7 +335,7 @@ pub struct CompareRequest {
 }
 
 /// Two chains, from where they parted. An entry that both have, such as one that a client copied, is in neither.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Comparison {
     /// The newest commit that both have; absent where they share none.
@@ -348,7 +348,7 @@ pub struct Comparison {
 }
 
 /// What one of two chains has alone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ChainSide {
     /// The commit that it ends with.

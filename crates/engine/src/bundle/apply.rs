@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use stemmata_api::v1::BundleShown;
 use stemmata_model::{Closure, Note, NoteCode, to_u64};
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{BATCH_WRITES_MAX, Commits};
@@ -16,7 +17,7 @@ use super::frame::{Kind, Record};
 use super::rows::{CommitRef, ContentRef, take_composed};
 use super::source::{self, BundleSource};
 use super::store::Applier;
-use super::summary::{BundleLimits, BundleSummary};
+use super::summary::BundleLimits;
 use crate::engine::Engine;
 use crate::error::Result;
 
@@ -44,7 +45,7 @@ impl Default for BundleImportOptions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BundleImported {
     /// What the bundle holds.
-    pub summary: BundleSummary,
+    pub summary: BundleShown,
     /// Commits that were not here.
     pub new_commits: u64,
     /// Commits that were here.
@@ -85,7 +86,7 @@ impl Engine {
     ///
     /// # Errors
     /// `Bundle` says what is wrong with it.
-    pub fn show_bundle(source: &dyn BundleSource, limits: BundleLimits) -> Result<BundleSummary> {
+    pub fn show_bundle(source: &dyn BundleSource, limits: BundleLimits) -> Result<BundleShown> {
         Ok(check(source, None, limits)?.summary)
     }
 

@@ -7,6 +7,7 @@ mod contents;
 
 use std::collections::BTreeSet;
 
+use stemmata_api::v1::BundleShown;
 use stemmata_model::{ArtifactId, Closure, CommitCore, CommitId, to_u64};
 use stemmata_store::{Commits, SIDECAR_FORMAT, Session, StoreError};
 
@@ -16,8 +17,9 @@ use super::facts::{take_change, take_link, take_placement, take_session, take_si
 use super::frame::{Kind, Record};
 use super::rows::{CommitRef, CommitRow, ContentRef, NamedRow, take_commits};
 use super::source::{self, Blocks, BundleSource, Literal};
-use super::summary::{BUNDLE_CONTENT_BYTES_MAX, BundleLimits, BundleSummary};
+use super::summary::{BUNDLE_CONTENT_BYTES_MAX, BundleLimits};
 use crate::error::Result;
+use crate::verbs::sessions::shown::session_shown;
 
 /// How many times as long as the bundle its contents may be, behind a free allowance, unless the caller allows more.
 const CONTENT_RATIO_MAX: u64 = 4096;
@@ -44,7 +46,7 @@ pub(super) struct CheckedCommit {
 
 /// A bundle that is sound.
 pub(super) struct Checked {
-    pub(super) summary: BundleSummary,
+    pub(super) summary: BundleShown,
     pub(super) commits: Vec<CheckedCommit>,
     pub(super) literals: Vec<Literal>,
     pub(super) composed: Vec<ContentRow>,
@@ -115,7 +117,7 @@ pub(super) fn check(
         limits,
         blocks: Blocks::new(source),
         found: Checked {
-            summary: BundleSummary::default(),
+            summary: BundleShown::default(),
             commits: Vec::new(),
             literals: Vec::new(),
             composed: Vec::new(),
@@ -366,7 +368,7 @@ impl Checker<'_> {
         }
         self.found.summary.session_count += 1;
         if self.found.summary.sessions.len() < SESSIONS_SHOWN_MAX {
-            self.found.summary.sessions.push(Session { tip, ..session });
+            self.found.summary.sessions.push(session_shown(&Session { tip, ..session }));
         }
     }
 

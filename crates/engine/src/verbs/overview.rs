@@ -8,7 +8,8 @@ use std::panic::resume_unwind;
 use std::sync::mpsc;
 use std::thread;
 
-use stemmata_model::{CommitId, EntryId, SessionId};
+use stemmata_api::v1::StartedSubagent;
+use stemmata_model::{CommitId, SessionId};
 use stemmata_prompt::story::{SessionFold, SessionStory, SessionTurn};
 use stemmata_store::LinkKind;
 
@@ -16,7 +17,6 @@ use crate::chain::beside::PAGE_COMMITS;
 use crate::chain::path::PathCommit;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::verbs::tree::Subagent;
 
 /// Subagents that an overview names at most.
 const SUBAGENTS_MAX: usize = 256;
@@ -36,20 +36,9 @@ pub struct Overview {
     /// Tokens of what a model saw, estimated.
     pub counted_tokens: u64,
     /// The subagents that it started, in the order of the chain.
-    pub subagents: Vec<OverviewSubagent>,
+    pub subagents: Vec<StartedSubagent>,
     /// Secrets that were replaced in its entries, by kind.
     pub secrets: BTreeMap<String, u64>,
-}
-
-/// A subagent, and where it was started.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OverviewSubagent {
-    /// The commit that started it.
-    pub ctx: CommitId,
-    /// The entry that did, where that is known.
-    pub entry: Option<EntryId>,
-    /// The subagent.
-    pub subagent: Subagent,
 }
 
 impl Engine {
@@ -107,7 +96,7 @@ impl Engine {
         Ok(Overview { story, ordinals, commits, counted_tokens, subagents, secrets: replaced })
     }
 
-    fn started_in(&self, commits: &[CommitId]) -> Result<Vec<OverviewSubagent>> {
+    fn started_in(&self, commits: &[CommitId]) -> Result<Vec<StartedSubagent>> {
         let mut found = Vec::new();
         for page in commits.chunks(PAGE_COMMITS) {
             for described in self.store.described(page)? {
@@ -118,7 +107,7 @@ impl Engine {
                         return Ok(found);
                     }
                     let subagent = self.subagent(link.from)?;
-                    found.push(OverviewSubagent { ctx: id, entry: link.entry.clone(), subagent });
+                    found.push(StartedSubagent { ctx: id, entry: link.entry.clone(), subagent });
                 }
             }
         }

@@ -4,6 +4,7 @@
 
 pub(crate) mod figures;
 mod fold;
+pub(crate) mod shown;
 pub(crate) mod stats;
 pub(crate) mod totals;
 

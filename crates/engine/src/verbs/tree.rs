@@ -7,13 +7,15 @@ pub use turns::{BranchPlace, TurnsOfCommits};
 
 use std::collections::{HashMap, HashSet};
 
+use stemmata_api::v1::TreeSubagent;
 use stemmata_model::{Commit, CommitId};
-use stemmata_store::{Described, Link, LinkKind, Session, SessionOrigin};
+use stemmata_store::{Described, Link, LinkKind, SessionOrigin};
 
 use crate::chain::beside::PAGE_COMMITS;
 use crate::chain::tree::TreeWalk;
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::verbs::sessions::shown::session_shown;
 
 /// Commits that a tree shows at most.
 pub const TREE_COMMITS_MAX: usize = 100_000;
@@ -57,15 +59,6 @@ pub struct TreeRun {
     pub bytes: u64,
     /// The first commits of the subagents that they started.
     pub started: Vec<CommitId>,
-}
-
-/// A subagent that a commit started.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Subagent {
-    /// Its newest commit, else the first one.
-    pub tip: CommitId,
-    /// Its session, where that is here.
-    pub session: Option<Session>,
 }
 
 /// A tree, parents before children.
@@ -158,8 +151,11 @@ impl Engine {
     ///
     /// # Errors
     /// Store errors.
-    pub fn subagent(&self, first: CommitId) -> Result<Subagent> {
+    pub fn subagent(&self, first: CommitId) -> Result<TreeSubagent> {
         let session = self.first_session(first)?;
-        Ok(Subagent { tip: session.as_ref().and_then(|session| session.tip).unwrap_or(first), session })
+        Ok(TreeSubagent {
+            tip: session.as_ref().and_then(|session| session.tip).unwrap_or(first),
+            session: session.as_ref().map(session_shown),
+        })
     }
 }

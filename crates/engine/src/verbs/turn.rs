@@ -2,6 +2,7 @@
 
 use std::ops::{ControlFlow, RangeInclusive};
 
+use stemmata_api::v1::StartedSubagent;
 use stemmata_model::{Closure, CommitId, Entry, EntryId, Timestamp};
 use stemmata_prompt::story::{Frame, TurnOutline, TurnPiece, outlines, pieces, prompt_text, sidechain_of};
 use stemmata_store::{LinkKind, StoreError};
@@ -11,7 +12,6 @@ use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::verbs::overview::OverviewSubagent;
 use crate::verbs::show::SHOWN_MAX;
 
 /// What was said and done in a commit.
@@ -26,7 +26,7 @@ pub struct ShownTurn {
     /// The models that answered, each once.
     pub models: Vec<String>,
     /// The subagents that it started.
-    pub subagents: Vec<OverviewSubagent>,
+    pub subagents: Vec<StartedSubagent>,
 }
 
 /// An entry of a turn.
@@ -153,11 +153,11 @@ impl Engine {
     }
 
     /// Returns the subagents that a commit started.
-    fn started_by(&self, id: CommitId) -> Result<Vec<OverviewSubagent>> {
+    fn started_by(&self, id: CommitId) -> Result<Vec<StartedSubagent>> {
         let links = self.store.links(id, SHOWN_MAX)?;
         let own = links.into_iter().filter(|link| link.kind == LinkKind::Subagent && link.to == id);
         own.map(|link| {
-            Ok(OverviewSubagent { ctx: id, entry: link.entry, subagent: self.subagent(link.from)? })
+            Ok(StartedSubagent { ctx: id, entry: link.entry, subagent: self.subagent(link.from)? })
         })
         .collect()
     }

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use stemmata_api::v1::BundleExported;
 use stemmata_engine::{
-    BundleExported, BundleImportOptions, BundleImported, BundleLimits, BundleSelection, Engine, ErrorKind,
-    Stop, Update, parse_have, render_have,
+    BundleImportOptions, BundleImported, BundleLimits, BundleSelection, Engine, ErrorKind, Stop, Update,
+    parse_have, render_have,
 };
 use stemmata_model::{Commit, CommitId, NoteCode, Principal, Sighting, Timestamp};
 use stemmata_store::maintain::forget::Forget;

@@ -262,7 +262,7 @@ fn invariant_13_no_secret_of_the_fixtures_reaches_a_ledger() {
             ];
             let published = engine.publish(&ledger("c"), events).expect("published");
             assert_eq!(
-                published.notes.iter().map(|note| note.code).collect::<Vec<_>>(),
+                published.notes.iter().map(|note| note.code.clone()).collect::<Vec<_>>(),
                 [NoteCode::Redacted],
                 "{}",
                 case.kind

@@ -227,7 +227,10 @@ fn a_snapshot_that_another_process_published_is_not_published_again() {
     let published =
         engine.publish(&ledger("c"), vec![said("you", topics::ISSUE_OPENED, "Another")]).expect("published");
     assert_eq!(published.snapshot, None);
-    assert_eq!(published.notes.iter().map(|note| note.code).collect::<Vec<_>>(), [NoteCode::Degraded]);
+    assert_eq!(
+        published.notes.iter().map(|note| note.code.clone()).collect::<Vec<_>>(),
+        [NoteCode::Degraded]
+    );
     log.after_pages(|_| {});
     let next =
         engine.publish(&ledger("c"), vec![said("you", topics::ISSUE_OPENED, "Another")]).expect("published");
@@ -303,7 +306,7 @@ fn a_file_of_the_seed_s_program_is_read_and_what_cannot_be_said() {
     let (cluster, notes) = engine.import_cluster(&path, None).expect("imported");
     assert_eq!((cluster.ledger.as_str(), cluster.last), ("calm-otter-7", 3));
     assert_eq!(
-        notes.iter().map(|note| note.code).collect::<Vec<_>>(),
+        notes.iter().map(|note| note.code.clone()).collect::<Vec<_>>(),
         [NoteCode::Redacted, NoteCode::Degraded]
     );
     let there = all(&engine, "calm-otter-7");

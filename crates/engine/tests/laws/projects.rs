@@ -379,7 +379,7 @@ fn two_memories_that_meet_stay_two_and_that_is_said_once() {
     let met = of(&engine, &path);
     assert_eq!((&met.ledger, codes(&met)), (&wanted, vec![NoteCode::Conflict]));
     assert!(met.notes[0].message.contains(before.as_str()), "{:?}", met.notes);
-    assert_eq!(codes(&of(&engine, &path)), [], "said once");
+    assert!(codes(&of(&engine, &path)).is_empty(), "said once");
     assert!(ledger(&engine, &wanted).marks.contains(&format!("apart:{wanted}:{before}")));
     assert_eq!(ledgers(&engine), 2, "nothing is merged");
 }
@@ -420,7 +420,7 @@ fn what_cannot_be_read_leaves_the_place_and_says_so() {
     assert_eq!(blind.ledger, own);
     assert!(codes(&blind).contains(&NoteCode::Degraded), "{:?}", blind.notes);
     std::fs::remove_dir(&config).and_then(|()| std::fs::rename(&aside, &config)).expect("put back");
-    assert_eq!(codes(&of(&engine, &path)), []);
+    assert!(codes(&of(&engine, &path)).is_empty());
 
     // A file where the folder of ours should be: nothing can be stored.
     let closed = make(&folder, "closed");

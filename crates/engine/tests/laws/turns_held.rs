@@ -276,7 +276,7 @@ fn json_is_compared_by_value_and_another_usage_is_said_to_be_left_out() {
             entry.meta.usage = usage(tokens);
             let step = engine.step(&turn("s"), TurnMade { identity, ..made(vec![entry]) });
             let step = step.expect("a step");
-            let codes = step.notes.iter().map(|note| note.code).filter(|code| *code == NoteCode::Conflict);
+            let codes = step.notes.iter().map(|note| &note.code).filter(|code| **code == NoteCode::Conflict);
             (step.appended.map(|it| it.last), codes.count())
         };
         let first = step(r#"{"a":1,"b":[1,2]}"#, 10, SameCall::Entries);

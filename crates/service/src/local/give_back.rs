@@ -245,7 +245,7 @@ impl GiveBack for Local {
     ) -> Answer<BundleShown> {
         self.controlled(control, |_| {
             let limits = limits(request.commits_max, request.content_bytes_max);
-            Ok(wire::bundle::shown(&Engine::show_bundle(&Source { bytes: source, control }, limits)?))
+            Ok(Engine::show_bundle(&Source { bytes: source, control }, limits)?)
         })
     }
 

@@ -1,9 +1,7 @@
 //! Bundles as wire types.
 
 use stemmata_api::v1;
-use stemmata_engine::{BundleImported, BundleSummary};
-
-use crate::wire;
+use stemmata_engine::BundleImported;
 
 /// Returns the wire form of a bundle that was taken in.
 pub(crate) fn imported(done: &BundleImported, dry_run: bool) -> v1::BundleImported {
@@ -21,31 +19,5 @@ pub(crate) fn imported(done: &BundleImported, dry_run: bool) -> v1::BundleImport
         other_rules_commits: done.other_rules_commits,
         dry_run,
         notes: done.notes.clone(),
-    }
-}
-
-/// Returns the wire form of what is in a bundle.
-pub(crate) fn shown(summary: &BundleSummary) -> v1::BundleShown {
-    v1::BundleShown {
-        tips: summary.tips.clone(),
-        prerequisites: summary.prerequisites.clone(),
-        commits: summary.commits,
-        forgotten: summary.forgotten,
-        contents: summary.contents,
-        needed_contents: summary.needed_contents,
-        unchecked: summary.unchecked,
-        content_bytes: summary.content_bytes,
-        bytes: summary.bytes,
-        sightings: summary.sightings,
-        changes: summary.changes,
-        links: summary.links,
-        placements: summary.placements,
-        session_count: summary.session_count,
-        sidecars: summary.sidecars,
-        sidecar_commits: summary.sidecar_commits,
-        sessions: summary.sessions.iter().map(wire::session::session).collect(),
-        formats: summary.formats.clone(),
-        machines: summary.machines.clone(),
-        rules: summary.rules.clone(),
     }
 }

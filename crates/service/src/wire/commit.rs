@@ -1,12 +1,10 @@
 //! Commits and what stands beside them, as wire types.
 
 use stemmata_api::v1;
-use stemmata_engine::{HistoryRow, Shown, Subagent, TreeNode};
+use stemmata_engine::{HistoryRow, Shown, TreeNode};
 use stemmata_model::quote::one_line_within;
 use stemmata_model::{Commit, CommitType, Entry, Part, Sighting};
 use stemmata_store::{Annotation, Annotations, AuditRecord, Link, LinkKind};
-
-use crate::wire;
 
 /// Characters of an entry's text that a listing shows.
 const ENTRY_CHARS_MAX: usize = 120;
@@ -120,11 +118,6 @@ pub(crate) fn named(shown: &Shown) -> v1::Named {
         session_id: shown.sightings.first().map(|sighting| sighting.session.clone()),
         closure: shown.commit.closure,
     }
-}
-
-/// Returns the wire form of a subagent.
-pub(crate) fn subagent(subagent: &Subagent) -> v1::TreeSubagent {
-    v1::TreeSubagent { tip: subagent.tip, session: subagent.session.as_ref().map(wire::session::session) }
 }
 
 /// Returns the wire form of a link.

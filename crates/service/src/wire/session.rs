@@ -1,12 +1,13 @@
 //! Sessions as wire types.
 
 use stemmata_api::v1;
-use stemmata_engine::prompt::title::clean;
-use stemmata_engine::{Engine, SessionFigures, SessionRow, StoppedReading, runtime_of, turns_of};
-use stemmata_store::{Session, SessionOrigin};
+use stemmata_engine::{Engine, SessionFigures, SessionRow, StoppedReading};
+use stemmata_store::Session;
 
 use crate::fault::Fault;
 use crate::wire;
+
+pub(crate) use stemmata_engine::{session_shown as session, title_shown as title};
 
 /// Returns the wire form of a session of a listing.
 pub(crate) fn listed(row: &SessionRow) -> v1::Session {
@@ -25,62 +26,10 @@ pub(crate) fn listed(row: &SessionRow) -> v1::Session {
     }
 }
 
-/// Returns a title as every response holds it: clean, and none where nothing is left.
-pub(crate) fn title(stored: Option<&str>) -> Option<String> {
-    stored.map(clean).filter(|title| !title.is_empty())
-}
-
 /// Returns the wire form of a session with the reference that means it.
 pub(crate) fn named(engine: &Engine, of: &Session) -> Result<v1::Session, Fault> {
     let short_id = Some(engine.reference_to(of)?);
     Ok(v1::Session { short_id, project: engine.project_name(of)?, ..session(of) })
-}
-
-/// Returns the wire form of a session.
-pub(crate) fn session(session: &Session) -> v1::Session {
-    let (origin, placed_from) = match session.origin {
-        SessionOrigin::Imported => ("imported", None),
-        SessionOrigin::Placed(ctx) => ("placed", Some(ctx)),
-        SessionOrigin::Api => ("api", None),
-    };
-    v1::Session {
-        session_id: session.session.clone(),
-        path: session.key.path.clone(),
-        machine: session.key.machine.clone(),
-        parent_session: session.parent_session.clone(),
-        client: runtime_of(&session.format).to_owned(),
-        short_id: None,
-        turns: turns_of(session),
-        forks: None,
-        format: session.format.clone(),
-        template: session.template.clone(),
-        principal: session.principal.clone(),
-        granularity: session.granularity,
-        origin: origin.to_owned(),
-        placed_from,
-        title: title(session.title.as_deref()),
-        cwd: session.cwd.clone(),
-        project: None,
-        git_branch: session.git_branch.clone(),
-        version: session.version.clone(),
-        started_at: session.started_at,
-        last_at: session.last_at,
-        tip: session.tip,
-        commits: session.commits,
-        messages: session.messages,
-        bytes: session.bytes,
-        tip_commit: None,
-        compactions: None,
-        compactions_cut: None,
-        subagents: None,
-        copy_of: None,
-        prompts: None,
-        active_seconds: None,
-        outcome: None,
-        only_here: None,
-        foreign_machine: None,
-        stopped: None,
-    }
 }
 
 /// Adds what a session's chain comes to, where it was read.

@@ -7,7 +7,7 @@ use stemmata_engine::prompt::story::{
     FileLines, ReportedTokens, SessionError, SessionTurn, Told, TurnCall, TurnOutline, TurnPiece,
 };
 use stemmata_engine::prompt::title::title;
-use stemmata_engine::{ChainSide, Comparison, Overview, OverviewSubagent, ShownTurn};
+use stemmata_engine::{ChainSide, Comparison, Overview, ShownTurn};
 use stemmata_model::CommitId;
 use stemmata_store::Session;
 
@@ -20,7 +20,7 @@ const SECOND: i64 = 1_000_000;
 pub(crate) fn turn(ctx: CommitId, turn: &ShownTurn, full: bool) -> v1::ShownTurn {
     // A link names the entry that makes the call or the one that answers it. Of several calls in one entry nobody knows which
     // started its subagent: they share them in their order.
-    let mut started: HashMap<&str, Vec<&OverviewSubagent>> = HashMap::new();
+    let mut started: HashMap<&str, Vec<&v1::StartedSubagent>> = HashMap::new();
     for subagent in turn.subagents.iter().rev() {
         let entry = subagent.entry.as_ref().map_or("", |entry| entry.as_str());
         started.entry(entry).or_default().push(subagent);
@@ -48,11 +48,11 @@ pub(crate) fn turn(ctx: CommitId, turn: &ShownTurn, full: bool) -> v1::ShownTurn
         pieces,
         outline: outline(&turn.outline),
         models: turn.models.clone(),
-        subagents: turn.subagents.iter().map(subagent).collect(),
+        subagents: turn.subagents.clone(),
     }
 }
 
-fn piece(told: &TurnPiece, subagent: Option<&OverviewSubagent>, full: bool) -> v1::TurnPiece {
+fn piece(told: &TurnPiece, subagent: Option<&v1::StartedSubagent>, full: bool) -> v1::TurnPiece {
     let (kind, text, tokens, call) = match &told.what {
         Told::Prompt(text) => ("prompt", Some(text), None, None),
         Told::Said(text) => ("answer", Some(text), None, None),
@@ -72,7 +72,7 @@ fn piece(told: &TurnPiece, subagent: Option<&OverviewSubagent>, full: bool) -> v
     }
 }
 
-fn called(call: &TurnCall, subagent: Option<&OverviewSubagent>, full: bool) -> v1::ShownCall {
+fn called(call: &TurnCall, subagent: Option<&v1::StartedSubagent>, full: bool) -> v1::ShownCall {
     v1::ShownCall {
         call_id: call.call_id.clone(),
         tool: call.tool.clone(),
@@ -129,7 +129,7 @@ pub(crate) fn overview(session: &Session, overview: &Overview) -> v1::SessionOve
         tests_failed: sum(|outline| outline.tests_failed),
         is_last_test_passed: last,
         errors: story.errors.iter().map(error).collect(),
-        subagents: overview.subagents.iter().map(subagent).collect(),
+        subagents: overview.subagents.clone(),
         redacted: overview
             .secrets
             .iter()
@@ -194,14 +194,6 @@ fn error(error: &SessionError) -> v1::SessionError {
         prompt: error.turn,
         resolved: error.is_resolved,
         fixed_by: error.fixed_by.clone(),
-    }
-}
-
-fn subagent(started: &OverviewSubagent) -> v1::StartedSubagent {
-    v1::StartedSubagent {
-        ctx: started.ctx,
-        entry: started.entry.clone(),
-        subagent: wire::commit::subagent(&started.subagent),
     }
 }
 

@@ -61,5 +61,5 @@ fn drawn(engine: &Engine, plain: Commit, node: &TreeNode) -> Result<Commit, Faul
 }
 
 fn subagents(engine: &Engine, first: impl Iterator<Item = CommitId>) -> Result<Vec<TreeSubagent>, Fault> {
-    first.map(|first| Ok(wire::commit::subagent(&engine.subagent(first)?))).collect()
+    first.map(|first| Ok(engine.subagent(first)?)).collect()
 }
