@@ -11,8 +11,8 @@ use stemmata_api::{Answer, v1};
 use stemmata_engine::{
     Candidate, CaptureOptions, Engine, EngineError, Nudged, Streams, Wanted, is_session_there,
 };
-use stemmata_model::{Closure, Trigger};
-use stemmata_store::Session;
+use stemmata_model::Trigger;
+use stemmata_store::{Session, StoreError};
 
 use super::Host;
 use super::sessions::{current, unread};
@@ -85,12 +85,13 @@ impl Host {
             let session = caller.of(whose)?;
             let engine = &caller.engine;
             let ctx = current(&caller.engine, &session, &mut caller.unread)?;
-            let commit = engine.store().commit(ctx)?;
+            // It may have been collected since.
+            let commit = engine.store().commit(ctx)?.ok_or(StoreError::CommitMissing(ctx))?;
             let sightings = engine.store().sightings(ctx, 1)?;
             let named = Named {
                 id: ctx,
                 session_id: sightings.first().map(|sighting| sighting.session.clone()),
-                closure: commit.map_or(Closure::Closed, |commit| commit.closure),
+                closure: commit.closure,
             };
             let notes = engine.note_of_origin(ctx)?;
             Ok(Current { named, notes, unread: caller.unread })
