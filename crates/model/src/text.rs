@@ -95,6 +95,8 @@ text_form! {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt;
+
     use proptest::prelude::*;
     use serde::Serialize;
     use serde::de::DeserializeOwned;

@@ -51,17 +51,24 @@ impl Collected {
         self.revived += to_u64(fates.revived.len());
         self.condemned.add(fates.condemned.len(), 0, 0);
         self.waiting.add(waiting.len(), 0, 0);
-        fates.revived.iter().for_each(|id| self.which.add("revived", &id.to_bytes()));
-        deleted.iter().for_each(|id| self.which.add("deleted", &id.to_bytes()));
-        waiting.iter().chain(&fates.condemned).for_each(|id| self.which.add("condemned", &id.to_bytes()));
+        let revived = fates.revived.iter().map(|id| ("revived", id));
+        let deleted = deleted.iter().map(|id| ("deleted", id));
+        let rest = waiting.iter().chain(&fates.condemned).map(|id| ("condemned", id));
+        for (fate, id) in revived.chain(deleted).chain(rest) {
+            self.which.add(fate, &id.to_bytes());
+        }
     }
 
     /// Counts what became of contents, with the bytes that each has of its own.
     pub fn contents<K: Copy + Ord>(&mut self, fates: &Fates<K>, bytes: &BTreeMap<K, u64>) {
         let of = |key: &K| bytes.get(key).copied().unwrap_or_default();
         self.revived += to_u64(fates.revived.len());
-        fates.waiting.iter().for_each(|key| self.waiting.add(0, 1, of(key)));
-        fates.condemned.iter().for_each(|key| self.condemned.add(0, 1, of(key)));
+        for key in &fates.waiting {
+            self.waiting.add(0, 1, of(key));
+        }
+        for key in &fates.condemned {
+            self.condemned.add(0, 1, of(key));
+        }
     }
 }
 

@@ -3,8 +3,6 @@
 //!
 //! What waits to be packed, and how bytes are compressed, is not known here.
 
-use std::collections::HashMap;
-
 use crate::pack::bounds::{BLOCK_BYTES_TARGET, BLOCK_MEMBERS_MAX, OWN_BLOCK_BYTES_MIN};
 
 /// Bytes that make a block large enough to end where a chain ends; smaller ones take the next chain in too.
@@ -46,14 +44,14 @@ pub struct BlockPlan {
 
 /// Puts strands into rounds, so that what one leans on is packed in a round before; empty ones are left out. `strand_of` says
 /// which strand a commit is in.
-pub fn rounds(strands: Vec<Strand>, strand_of: &HashMap<i64, usize>) -> Vec<Vec<Strand>> {
+pub fn rounds(strands: Vec<Strand>, strand_of: impl Fn(i64) -> Option<usize>) -> Vec<Vec<Strand>> {
     let mut numbers = vec![0; strands.len()];
     // Links form no ring; where damage made one, some of it is packed as if it were no copy.
     for _ in 0..ROUNDS_MAX {
         for (number, strand) in strands.iter().enumerate() {
-            let origin = strand.origin.and_then(|commit| strand_of.get(&commit));
-            if let Some(origin) = origin.filter(|origin| **origin != number) {
-                let after = numbers.get(*origin).map_or(0, |round: &usize| round + 1).min(ROUNDS_MAX);
+            let origin = strand.origin.and_then(&strand_of);
+            if let Some(origin) = origin.filter(|origin| *origin != number) {
+                let after = numbers.get(origin).map_or(0, |round: &usize| round + 1).min(ROUNDS_MAX);
                 if let Some(round) = numbers.get_mut(number) {
                     *round = after.max(*round);
                 }

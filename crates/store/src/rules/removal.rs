@@ -48,6 +48,12 @@ pub struct SeenBy<'a> {
     pub refers: bool,
 }
 
+/// Takes the machine and the path of a session, its newest commit and the one it was placed from.
+pub type EachSession<'a> = dyn FnMut((&str, &str), [Option<CommitId>; 2]) + 'a;
+
+/// Hands every commit to its argument.
+pub type EachCommit<'a, C, K> = dyn Fn(&mut dyn FnMut(Named<C, K>)) -> Result<(), StoreError> + 'a;
+
 /// What keeps commits in a store. A backend answers for one commit at a time, and only what it is asked; each answer fails
 /// where the storage does.
 pub trait Holders {
@@ -63,11 +69,8 @@ pub trait Holders {
     /// Hands every session that saw it to `act`.
     fn each_sighting(&self, commit: Self::Commit, act: &mut dyn FnMut(SeenBy<'_>)) -> Result<(), StoreError>;
 
-    /// Hands the machine and the path of every session to `act`, with its newest commit and the one it was placed from.
-    fn each_session(
-        &self,
-        act: &mut dyn FnMut((&str, &str), [Option<CommitId>; 2]),
-    ) -> Result<(), StoreError>;
+    /// Hands every session to `act`.
+    fn each_session(&self, act: &mut EachSession<'_>) -> Result<(), StoreError>;
 
     /// Returns the commits that continue it.
     fn children(&self, commit: Self::Commit) -> Result<Vec<CommitId>, StoreError>;
@@ -190,7 +193,7 @@ pub fn contents_of<'c, C: 'c, K: Copy + 'c, S: FromIterator<K>>(
 /// What `each` fails with.
 pub fn cut_too<C: Copy + Eq + Hash, K: Copy + Eq + Hash>(
     holes: &[Named<C, K>],
-    each: &dyn Fn(&mut dyn FnMut(Named<C, K>)) -> Result<(), StoreError>,
+    each: &EachCommit<'_, C, K>,
 ) -> Result<Vec<Named<C, K>>, StoreError> {
     let mut known: HashSet<C> = holes.iter().map(|hole| hole.commit).collect();
     let mut contents: HashSet<K> = contents_of(holes);
@@ -252,10 +255,7 @@ mod tests {
             Ok(())
         }
 
-        fn each_session(
-            &self,
-            act: &mut dyn FnMut((&str, &str), [Option<CommitId>; 2]),
-        ) -> Result<(), StoreError> {
+        fn each_session(&self, act: &mut EachSession<'_>) -> Result<(), StoreError> {
             for (number, own) in self.0.iter().enumerate() {
                 if let Some(session) = own.ends {
                     act(("m", &session.to_string()), [Some(id(number)), None]);
@@ -320,8 +320,17 @@ mod tests {
             let named = |(commit, (artifact, native, is_hole))| Named { commit, is_hole, artifact, native };
             let all: Vec<Named<usize, u8>> = contents.into_iter().enumerate().map(named).collect();
             let asked = Named { is_hole: false, ..all[asked.index(all.len())] };
-            let more = cut_too(&[asked], &|act| { all.iter().for_each(|own| act(*own)); Ok(()) }).expect("found");
-            let reversed = cut_too(&[asked], &|act| { all.iter().rev().for_each(|own| act(*own)); Ok(()) }).expect("found");
+            let cut_of = |all: Vec<Named<usize, u8>>| {
+                let each = |act: &mut dyn FnMut(Named<usize, u8>)| {
+                    for own in &all {
+                        act(*own);
+                    }
+                    Ok(())
+                };
+                cut_too(&[asked], &each).expect("found")
+            };
+            let more = cut_of(all.clone());
+            let reversed = cut_of(all.iter().rev().copied().collect());
             let ids = |found: &[Named<usize, u8>]| found.iter().map(|own| own.commit).collect::<BTreeSet<usize>>();
             prop_assert_eq!(ids(&more), ids(&reversed), "the order of commits does not matter");
             let cut: BTreeSet<u8> = contents_of(more.iter().chain([&asked]));

@@ -92,7 +92,9 @@ fn collect_contents(
     for row in &fates.condemned {
         marks::set(connection, (CONDEMNED_CONTENT, &marks::content_key(*row)), wish.now, None)?;
     }
-    orphans.keys().for_each(|row| collected.which.add("content", &row.to_be_bytes()));
+    for row in orphans.keys() {
+        collected.which.add("content", &row.to_be_bytes());
+    }
     collected.contents(&fates, &orphans);
     Ok(fates.ripe.into_iter().collect())
 }

@@ -45,7 +45,9 @@ fn collect_contents(state: &mut State, wish: &Collect, collected: &mut Collected
     let fates = fates(&orphans.keys().copied().collect(), &condemned, wish);
     fates.revived.iter().for_each(|id| state.orphans.remove(id));
     fates.condemned.iter().for_each(|id| state.orphans.put(*id, wish.now));
-    orphans.keys().for_each(|id| collected.which.add("content", id.as_bytes()));
+    for id in orphans.keys() {
+        collected.which.add("content", id.as_bytes());
+    }
     collected.contents(&fates, &orphans);
     fates.ripe
 }

@@ -10,7 +10,7 @@ use stemmata_model::{
 };
 use stemmata_store::maintain::forget::{Forget, Forgotten, MEMORY_STATES, Tombstone, api_sessions};
 use stemmata_store::rules::annotation::says_content;
-use stemmata_store::rules::removal::{self, Holders, Named, Plan, SeenBy, Unrooting};
+use stemmata_store::rules::removal::{self, EachSession, Holders, Named, Plan, SeenBy, Unrooting};
 use stemmata_store::rules::sweep::{Contents as _, Lines, give_up};
 use stemmata_store::rules::tips::{Standing, Step, move_tip};
 use stemmata_store::{Session, SessionKey, SessionOrigin, StoreError};
@@ -180,10 +180,7 @@ impl Holders for State {
         Ok(())
     }
 
-    fn each_session(
-        &self,
-        act: &mut dyn FnMut((&str, &str), [Option<CommitId>; 2]),
-    ) -> Result<(), StoreError> {
+    fn each_session(&self, act: &mut EachSession<'_>) -> Result<(), StoreError> {
         for (key, session) in self.sessions.iter() {
             let placed_from = match session.origin {
                 SessionOrigin::Placed(from) => Some(from),

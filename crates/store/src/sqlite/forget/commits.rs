@@ -216,7 +216,8 @@ fn move_tips(connection: &Connection) -> Result<(), StoreError> {
 }
 
 fn step(connection: &Connection, row: i64) -> Result<Option<Step<i64>>, StoreError> {
-    let found: Option<([u8; 16], Option<i64>, Vec<u8>, bool)> = connection
+    type Columns = ([u8; 16], Option<i64>, Vec<u8>, bool);
+    let found: Option<Columns> = connection
         .prepare_cached(
             "SELECT c.id, c.parent, c.figures, g.row IS NULL FROM commits c \
              LEFT JOIN temp.gone g ON g.row = c.row WHERE c.row = ?1",

@@ -7,7 +7,7 @@ use stemmata_model::CommitId;
 
 use crate::error::StoreError;
 use crate::rules::codes::{KIND_PIN, KIND_TAG};
-use crate::rules::removal::{Holders, Named, Plan, SeenBy, Unrooting};
+use crate::rules::removal::{EachSession, Holders, Named, Plan, SeenBy, Unrooting};
 use crate::rules::state;
 use crate::sqlite::failure::During;
 use crate::sqlite::read::commits::key_of;
@@ -116,10 +116,7 @@ impl Holders for Tables<'_> {
         Ok(())
     }
 
-    fn each_session(
-        &self,
-        act: &mut dyn FnMut((&str, &str), [Option<CommitId>; 2]),
-    ) -> Result<(), StoreError> {
+    fn each_session(&self, act: &mut EachSession<'_>) -> Result<(), StoreError> {
         let mut statement =
             self.0.prepare("SELECT machine, path, tip, placed_from FROM session").during(PLANNING)?;
         let mut rows = statement.query([]).during(PLANNING)?;

@@ -249,7 +249,8 @@ impl ReceiptRow {
         connection: &Connection,
         (ledger, topic): (i64, i64),
     ) -> Result<Self, StoreError> {
-        let found: Option<(i64, i64, [u8; 32], i64, [i64; 2])> = connection
+        type Columns = (i64, i64, [u8; 32], i64, [i64; 2]);
+        let found: Option<Columns> = connection
             .prepare_cached(
                 "SELECT events, bytes, chain, through, raw_through, replayable_through FROM receipt \
                  WHERE ledger = ?1 AND topic = ?2",

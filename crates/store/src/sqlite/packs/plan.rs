@@ -155,7 +155,7 @@ impl Inbox {
                 }
             }
         }
-        self.plan.rounds = rounds(strands, &self.strand_of);
+        self.plan.rounds = rounds(strands, |commit| self.strand_of.get(&commit).copied());
         Ok(())
     }
 
