@@ -155,18 +155,6 @@ impl<Q, A> Op<Q, A> {
         Self { head: Head::post(name, path, scope, repeat), run: Run::Whole(ask) }
     }
 
-    /// Returns an operation that changes what its path names.
-    pub(crate) const fn patch(
-        name: &'static str,
-        path: &'static str,
-        scope: Scope,
-        repeat: Repeat,
-        ask: Ask<Q, A>,
-    ) -> Self {
-        let head = Head { method: Method::Patch, ..Head::post(name, path, scope, repeat) };
-        Self { head, run: Run::Whole(ask) }
-    }
-
     /// Returns an operation that deletes exactly what a plan says.
     pub(crate) const fn apply(
         name: &'static str,
@@ -180,6 +168,12 @@ impl<Q, A> Op<Q, A> {
 
     pub(crate) const fn by_hand(flow: Flow, head: Head) -> Self {
         Self { head, run: Run::ByHand(flow) }
+    }
+
+    /// Sets the method over HTTP.
+    pub(crate) const fn over(mut self, method: Method) -> Self {
+        self.head.method = method;
+        self
     }
 
     /// Names the commands that print its answer.

@@ -173,7 +173,7 @@ pub trait Chains: Send + Sync {
 #[expect(missing_docs, reason = "a row is documented at the method of its name")]
 pub mod rows {
     use crate::operation::Scope::{Publish, Read};
-    use crate::operation::{Flow, Head, Op, Repeat, Row};
+    use crate::operation::{Flow, Head, Method, Op, Repeat, Row};
     use crate::v1;
 
     /// All of them.
@@ -264,6 +264,7 @@ pub mod rows {
         .shown_by(&["uncompact"]);
     // Notes are added each time.
     pub static UPDATE: Op<v1::UpdateRequest, v1::Changed> =
-        Op::patch("chains.update", "/v1/commits/{ctx}", Publish, Repeat::Again, |s, q, _| s.update(q))
+        Op::post("chains.update", "/v1/commits/{ctx}", Publish, Repeat::Again, |s, q, _| s.update(q))
+            .over(Method::Patch)
             .shown_by(&["update", "tag", "pin", "unpin"]);
 }

@@ -16,10 +16,6 @@ fn ledger() -> LedgerId {
     LedgerId::new(LEDGER).expect("a name")
 }
 
-fn seq(number: u64) -> Option<EventSeq> {
-    EventSeq::new(number)
-}
-
 fn asked(strategy: &str) -> AssembleRequest {
     AssembleRequest {
         ledger: ledger(),
@@ -181,27 +177,35 @@ fn what_a_request_for_a_prompt_cannot_mean_is_refused() {
     refused(with(&|one| one.counter = Some("nonsense".to_owned())), "bad_request", "`estimate`");
     refused(with(&|one| one.model = Some("gpt5".to_owned())), "model_unknown", "did you mean `gpt-5`?");
     refused(with(&|one| one.ledger = LedgerId::new("ghost").expect("a name")), "ledger_not_found", "ghost");
-    refused(with(&|one| one.trigger = seq(99).map(PromptTrigger::Event)), "no_event_with_text", "99");
+    refused(
+        with(&|one| one.trigger = EventSeq::new(99).map(PromptTrigger::Event)),
+        "no_event_with_text",
+        "99",
+    );
     let late = |one: &mut AssembleRequest| {
-        one.trigger = seq(2).map(PromptTrigger::Event);
-        one.through = seq(1);
+        one.trigger = EventSeq::new(2).map(PromptTrigger::Event);
+        one.through = EventSeq::new(1);
     };
     refused(with(&late), "bad_request", "events through 1 only");
-    for change in [&|one: &mut AssembleRequest| one.through = seq(99), &|one: &mut AssembleRequest| {
-        one.after = seq(99);
-    }] as [&dyn Fn(&mut AssembleRequest); 2]
+    for change in
+        [&|one: &mut AssembleRequest| one.through = EventSeq::new(99), &|one: &mut AssembleRequest| {
+            one.after = EventSeq::new(99);
+        }] as [&dyn Fn(&mut AssembleRequest); 2]
     {
         let notes = with(change).expect("a prompt").notes;
         assert!(notes.iter().any(|note| note.message.contains("beyond what the ledger has")), "{notes:?}");
     }
     let crossed = |one: &mut AssembleRequest| {
-        (one.through, one.after) = (seq(1), seq(2));
+        (one.through, one.after) = (EventSeq::new(1), EventSeq::new(2));
     };
     let notes: Vec<String> =
         with(&crossed).expect("a prompt").notes.into_iter().map(|note| note.message).collect();
     assert_eq!(notes, ["`after` is 2, behind `through`, which is 1: no event is between them"]);
-    let missing =
-        ContextRequest { of: ContextOf::Made(Box::new(asked(&source("")))), compares: true, before: seq(99) };
+    let missing = ContextRequest {
+        of: ContextOf::Made(Box::new(asked(&source("")))),
+        compares: true,
+        before: EventSeq::new(99),
+    };
     refused(service.context(&missing), "no_event_with_text", "its last event is");
     let future = asked(&source(",\"amount\":1,\"since\":\"2999-01-01T00:00:00Z\""));
     let made = service.assemble(&future).expect("a prompt");
