@@ -57,11 +57,11 @@ pub enum Effect {
 /// What a second, equal request does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Repeat {
-    /// Nothing more than the first.
+    /// Nothing more than the first. It may be refused, because what it asks for is done.
     Same,
     /// Nothing more where it carries a key or ids, which make it the same request.
     Keyed,
-    /// Nothing: a plan is applied once.
+    /// Nothing that the plan does not name: it is refused, or finishes what was left of the first.
     Planned,
     /// All of it once more.
     Again,

@@ -1,4 +1,5 @@
-//! What every backend of the store decides and encodes alike: pure functions over facts that the backend gathers.
+//! What every backend of the store decides and encodes alike: functions over facts that the backend gathers. Those that change
+//! contents do it through a trait of the backend (`sweep`), and `recent` is a memory of names.
 //!
 //! How rows are found and written is each backend's own.
 

@@ -1,7 +1,7 @@
 //! The trace of a prompt, as it is answered and as it is kept: version 1. Normative: `docs/reference/strategy.md`.
 //!
 //! Every decision is here, and nothing of the prompt's text. Fields keep their order, so that the same prompt gives the same
-//! bytes. What is kept is read again, so a word of these enums never goes away.
+//! bytes. What is kept is read again: a word of these enums never goes away, and a field that is added has a `serde(default)`.
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;

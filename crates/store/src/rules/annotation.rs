@@ -137,7 +137,7 @@ pub enum Effect {
 /// Returns what a change does. `standing` holds the records that stand of the same kind of metadata; those of other kinds do
 /// not matter.
 ///
-/// A summary yields to none that is less trusted. A tag and the pin are the same whoever set them; a note is the same only
+/// A less trusted summary never replaces a more trusted one. A tag and the pin are the same whoever set them; a note is the same only
 /// where its author and its time are, so that a repeated batch adds none and two people may say one thing.
 pub fn effect(standing: &[AuditRecord], record: &AuditRecord) -> Effect {
     let has = |change: &Annotation| standing.iter().any(|own| own.change == *change);

@@ -52,7 +52,7 @@ pub const fn covered(closure: Closure) -> Closure {
 /// How much of a chain is before a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Past {
-    /// Its depth.
+    /// Commits before it: its depth.
     pub commits: u64,
     /// Native bytes of these commits.
     pub bytes: u64,

@@ -1,4 +1,4 @@
-//! Which of two facts about one thing stays, so that merging them needs no order.
+//! Which of two facts about one thing stays: for sightings and coverage in whatever order they come.
 
 use stemmata_model::{EventSeq, Sighting, Timestamp};
 

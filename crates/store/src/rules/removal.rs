@@ -131,8 +131,7 @@ struct Others<'a, H> {
 }
 
 impl<H: Holders> Others<'_, H> {
-    /// Returns the first reason to keep a commit: what somebody said of it comes before who saw it, and that before
-    /// what follows from other commits.
+    /// Returns the first reason to keep a commit. They are tried in this order: pin, tag, ticket, session, child.
     fn reason(&self, commit: H::Commit, going: &HashSet<CommitId>) -> Result<Option<Keep>, StoreError> {
         if !self.unrooting.even_pinned {
             match self.holders.is_marked(commit)? {

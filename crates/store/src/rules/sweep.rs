@@ -26,8 +26,8 @@ pub enum Lines<'a, K> {
 }
 
 impl<'a, K> Lines<'a, K> {
-    /// Returns what a request to forget means; `these` are the lines that it names. Whoever has a session forgotten does not
-    /// mean the others, whose events may be the same words.
+    /// Returns which lines go with a request; `these` are those that it names. Forgetting a session keeps lines that events of
+    /// other sessions have too.
     pub const fn forgetting(request: &Forget, these: &'a BTreeSet<K>) -> Self {
         match &request.lines {
             Some(_) => Self::ForgetThese(these),
@@ -74,8 +74,8 @@ pub trait Contents {
     /// Returns the composed contents with ranges of some contents, but for those that are among these.
     fn lists_on(&self, going: &BTreeSet<Self::Key>) -> Result<Lists<Self::Key>, StoreError>;
 
-    /// Stores a range of a content as a literal content unless that is there, and returns it; `of` is the list with the
-    /// range.
+    /// Stores a range of a content as a literal content, and returns it; `of` is the list with the range. Where the bytes are there
+    /// already, as a list or as a hole, that content becomes literal; it may be one of those that go.
     fn copy_out(&mut self, of: Self::Key, range: Piece<Self::Key>) -> Result<Self::Key, StoreError>;
 
     /// Replaces the ranges of a composed content; the bytes stay the same. Does nothing for any other.

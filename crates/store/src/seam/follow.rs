@@ -56,8 +56,8 @@ impl StoredAt {
     }
 }
 
-/// What a backend tells one leaving of a reason from the next by: its own bytes. Whoever is done takes back the reason as it was
-/// seen, and none that was left again meanwhile.
+/// The stamp of a reason, in bytes of the backend's own: another one each time that the reason is left again.
+/// [`Follow::index_done`] removes only the stamp that it was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DueStamp(pub [u8; 16]);
 
