@@ -41,7 +41,7 @@ impl EventSeq {
 
 impl fmt::Display for EventSeq {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}", self.0)
+        fmt::Display::fmt(&self.0, formatter)
     }
 }
 

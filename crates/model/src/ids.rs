@@ -82,8 +82,7 @@ impl ArtifactId {
 
 impl fmt::Display for ArtifactId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(IdKind::Artifact.tag())?;
-        write_hex(formatter, &self.0)
+        formatter.pad(&format!("{}{}", IdKind::Artifact.tag(), blake3::Hash::from_bytes(self.0)))
     }
 }
 
@@ -133,7 +132,7 @@ impl CommitId {
 
 impl fmt::Display for CommitId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}{}", IdKind::Commit.tag(), base32::encode(self.0))
+        formatter.pad(&format!("{}{}", IdKind::Commit.tag(), base32::encode(self.0)))
     }
 }
 
@@ -202,7 +201,7 @@ impl RulesHash {
 
 impl fmt::Display for RulesHash {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_hex(formatter, &self.0)
+        formatter.pad(&blake3::Hash::from_bytes(self.0).to_hex())
     }
 }
 
@@ -229,10 +228,6 @@ pub fn shortest_unique(ids: &[CommitId]) -> usize {
     sorted.dedup();
     let shared = sorted.windows(2).map(|pair| pair[0].shared_chars(&pair[1]) + 1).max().unwrap_or(0);
     shared.clamp(SHORT_CHARS_MIN, base32::ENCODED_CHARS)
-}
-
-fn write_hex(formatter: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
-    bytes.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
 }
 
 fn strip_tag(text: &str, kind: IdKind, chars_min: usize) -> Result<&str, ParseIdError> {

@@ -109,6 +109,12 @@ mod tests {
         assert_eq!(serde_json::from_str::<T>(&json).expect("it is read"), *value);
     }
 
+    /// Columns of a table are as wide as they are said to be.
+    fn fits<T: fmt::Display>(value: &T) {
+        let text = value.to_string();
+        assert_eq!(format!("{value:>90}|{value:<90}"), format!("{text:>90}|{text:<90}"));
+    }
+
     proptest! {
         #[test]
         fn what_has_a_text_form_is_its_text_in_json(
@@ -118,10 +124,20 @@ mod tests {
             comes_back(&id, &id.to_string());
             let rules = RulesHash(bytes);
             comes_back(&rules, &rules.to_string());
-            comes_back(&SessionId::new(name.as_str()).expect("a name"), &name);
+            let session = SessionId::new(name.as_str()).expect("a name");
+            comes_back(&session, &name);
             let at = Timestamp::from_micros(micros);
             comes_back(&at, &at.to_string());
-            comes_back(&EventSeq::new(seq).expect("in range"), &seq.to_string());
+            let seq = EventSeq::new(seq).expect("in range");
+            comes_back(&seq, &seq.to_string());
+            let commit = CommitId::from_bytes(*bytes.first_chunk().expect("16 bytes"));
+            comes_back(&commit, &commit.to_string());
+            fits(&id);
+            fits(&rules);
+            fits(&session);
+            fits(&at);
+            fits(&seq);
+            fits(&commit);
         }
     }
 

@@ -87,8 +87,8 @@ impl FromStr for Timestamp {
 impl fmt::Display for Timestamp {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::Timestamp::from_microsecond(self.0) {
-            Ok(point) => write!(formatter, "{point:.6}"),
-            Err(_) => write!(formatter, "{} µs after 1970", self.0),
+            Ok(point) => formatter.pad(&format!("{point:.6}")),
+            Err(_) => formatter.pad(&format!("{} µs after 1970", self.0)),
         }
     }
 }
