@@ -162,7 +162,7 @@ impl Console {
     /// Shows notes of a degraded result; these reach the user even where results are JSON, which holds them too.
     pub(crate) fn notes(&self, notes: &[impl Display]) {
         for note in notes {
-            self.say(&format!("{}: {}", Style::Note.paint("note"), screen::tame(&note.to_string())));
+            self.say(&format!("{}: {}", Style::Note.paint("note"), screen::tame(note.to_string())));
         }
     }
 

@@ -143,17 +143,21 @@ mod tests {
 
     #[test]
     fn words_are_the_same_in_json_and_everywhere_else() {
-        [Closure::Closed, Closure::Provisional, Closure::Covered, Closure::Forgotten]
-            .iter()
-            .for_each(|word| comes_back(word, word.as_str()));
-        Trigger::ALL.iter().for_each(|word| comes_back(word, word.as_str()));
-        Reason::ALL.iter().for_each(|word| comes_back(word, word.as_str()));
-        [SummarySource::Given, SummarySource::Model, SummarySource::Heuristic]
-            .iter()
-            .for_each(|word| comes_back(word, word.as_str()));
-        [Role::System, Role::User, Role::Assistant, Role::Tool]
-            .iter()
-            .for_each(|word| comes_back(word, word.as_str()));
+        for word in [Closure::Closed, Closure::Provisional, Closure::Covered, Closure::Forgotten] {
+            comes_back(&word, word.as_str());
+        }
+        for word in Trigger::ALL {
+            comes_back(&word, word.as_str());
+        }
+        for word in Reason::ALL {
+            comes_back(&word, word.as_str());
+        }
+        for word in [SummarySource::Given, SummarySource::Model, SummarySource::Heuristic] {
+            comes_back(&word, word.as_str());
+        }
+        for word in [Role::System, Role::User, Role::Assistant, Role::Tool] {
+            comes_back(&word, word.as_str());
+        }
     }
 
     #[test]

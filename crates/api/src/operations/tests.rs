@@ -123,7 +123,7 @@ fn what_reads_changes_nothing_and_what_destroys_is_done_once() {
             Effect::Reads => assert_eq!(head.repeat, Repeat::Same, "{name}"),
             Effect::Writes => assert_ne!(head.repeat, Repeat::Planned, "{name}"),
             Effect::Destroys => {
-                assert!(head.repeat != Repeat::Again && head.scope == Scope::Manage, "{name}")
+                assert!(head.repeat != Repeat::Again && head.scope == Scope::Manage, "{name}");
             }
         }
         // What is planned is shown to those who may do it, and has its plan beside it.

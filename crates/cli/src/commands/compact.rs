@@ -47,7 +47,7 @@ pub(crate) fn run(app: &App, args: &Compact) -> Result<Exit, CliError> {
         again: args.again,
         dry_run: args.dry_run,
         session,
-        ..CompactRequest::of(app.told(found).to_string())
+        ..CompactRequest::of(app.told(&found).to_string())
     };
     let made = app.service()?.compact(&request)?;
     let ids = app.short_ids(made.id.into_iter().chain([made.parent]))?;
@@ -132,7 +132,7 @@ fn print(app: &App, args: &Compact) -> Result<Exit, CliError> {
         ));
     }
     let request = SummarizeRequest {
-        ctx: app.told(found).to_string(),
+        ctx: app.told(&found).to_string(),
         stop: app.stop(&args.stop)?,
         at: args.at.clone(),
         recent_from: args.recent_from.clone(),

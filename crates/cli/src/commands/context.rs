@@ -91,7 +91,7 @@ fn told(report: &ContextReport, width: usize, columns: usize) -> String {
         None => candidates(trace),
         Some(before) => {
             let through = |trace: &PromptTrace| trace.through.clone().unwrap_or_else(|| "0".to_owned());
-            put!(text, "through event {}, then {}\n\n", tame(&through(before)), tame(&through(trace)));
+            put!(text, "through event {}, then {}\n\n", tame(through(before)), tame(through(trace)));
             changes(report)
         }
     };
@@ -245,7 +245,7 @@ fn hits(trace: &PromptTrace, width: usize) -> String {
                 cell(Style::Plain, format!("{}.{:03}", score / 1_000, score % 1_000)),
                 cell(Style::Plain, short_name(&item.id)),
                 cell(Style::Faint, if item.included { "yes" } else { "no" }),
-                cell(Style::Faint, tame(&item.reasons.join(", "))),
+                cell(Style::Faint, tame(item.reasons.join(", "))),
             ]);
         }
         if found > 0 {
@@ -260,7 +260,7 @@ fn left_out(trace: &PromptTrace) -> String {
     let mut text = String::new();
     for item in trace.candidates.iter().flat_map(|one| &one.items) {
         if item.score_permille.is_none() && !item.reasons.is_empty() {
-            put!(text, "\n{}: {}\n", short_name(&item.id), tame(&item.reasons.join(", ")));
+            put!(text, "\n{}: {}\n", short_name(&item.id), tame(item.reasons.join(", ")));
         }
     }
     text

@@ -87,7 +87,7 @@ fn decision_table(known: &Decisions, width: usize) -> String {
         table.row(vec![
             cell(Style::Id, one.name.clone()),
             cell(Style::Faint, one.kind.as_str()),
-            cell(Style::Plain, tame(&format!("{}{reason}", one.text))),
+            cell(Style::Plain, tame(format!("{}{reason}", one.text))),
         ]);
     }
     table.render(width)

@@ -60,7 +60,7 @@ impl Lists {
 fn lost(app: &App, args: &browse::Diff) -> Result<Exit, CliError> {
     let found = app.service()?.find(&app.reference(&args.reference))?;
     let session = found.session_id.as_ref().map(ToString::to_string);
-    let diff = app.service()?.diff(&LastCompactionRequest { ctx: app.told(found).to_string(), session })?;
+    let diff = app.service()?.diff(&LastCompactionRequest { ctx: app.told(&found).to_string(), session })?;
     app.console.notes(&diff.notes);
     let ids = app.short_ids([diff.compaction, diff.before])?;
     let exit = app.answer(&diff, || {

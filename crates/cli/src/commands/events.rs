@@ -339,7 +339,7 @@ fn held(done: &EventsForgotten, ids: ShortIds) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let whose = done.session_id.as_ref().map_or_else(|| ids.cut(*first), |session| tame(session));
+    let whose = done.session_id.as_ref().map_or_else(|| ids.cut(*first), tame);
     format!(
         "What they say stays in {}: {}{more}\n{}: `stemma forget {whose}` deletes {}\n",
         many(done.held_by.len() as u64, "commit"),

@@ -19,7 +19,7 @@ pub(crate) fn run(app: &App, args: &Export) -> Result<Exit, CliError> {
     } else {
         let found = app.service()?.find(&app.reference(&args.reference))?;
         app.say_before(&args.reference, &found);
-        (app.told(found).to_string(), None)
+        (app.told(&found).to_string(), None)
     };
     let request = v1::ExportRequest { ctx, stop: app.stop(&args.stop)?, form, prompts };
     let (service, target) = (app.service()?, Target::of(&args.out));

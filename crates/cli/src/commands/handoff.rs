@@ -16,7 +16,7 @@ pub(crate) fn run(app: &App, args: &Handoff) -> Result<Exit, CliError> {
         Some(reference) => {
             let found = place::found_newest(app, reference)?;
             app.say_before(reference, &found);
-            app.told(found).to_string()
+            app.told(&found).to_string()
         }
         None => place::latest(app, args.last, false)?.ctx.to_string(),
     };

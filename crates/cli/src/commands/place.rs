@@ -39,7 +39,7 @@ impl Target {
             }
             _ => {
                 let session = found.session_id.as_ref().map(ToString::to_string);
-                Self { ctx: app.told(found), at: at.map(str::to_owned), session }
+                Self { ctx: app.told(&found), at: at.map(str::to_owned), session }
             }
         }
     }
@@ -183,7 +183,7 @@ pub(crate) fn cwd(app: &App, named: Option<&Path>) -> PathBuf {
 
 /// Finds the commit that the user means. A session means its newest one, brought up to date first.
 pub(crate) fn newest(app: &App, reference: &str) -> Result<String, CliError> {
-    Ok(app.told(found_newest(app, reference)?).to_string())
+    Ok(app.told(&found_newest(app, reference)?).to_string())
 }
 
 /// Finds what the user means as [`newest`] does, with the prompt that was named where one was.

@@ -67,7 +67,7 @@ fn scope(app: &App, scope: &RecallScope) -> String {
             "searched all projects\n{hint}: `--project DIR` or `--ledger ID` takes one project with its memory"
         ),
         (Some(ledger), dir) => {
-            let dir = dir.as_ref().map(|dir| tame(&app.environment.shown(Path::new(dir))));
+            let dir = dir.as_ref().map(|dir| tame(app.environment.shown(Path::new(dir))));
             let what = dir.map_or_else(|| format!("ledger {ledger}"), |dir| format!("project {dir}"));
             format!(
                 "searched {what}\n{hint}: `--everywhere` searches all projects, `--project DIR` another one"

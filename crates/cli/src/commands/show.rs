@@ -136,7 +136,7 @@ fn numbered(app: &App, reference: &str) -> Result<Option<(String, u64)>, CliErro
     let Some((of, number)) = reference.rsplit_once(':') else { return Ok(None) };
     let Ok(number) = number.parse() else { return Ok(None) };
     let found = app.service()?.find(&app.reference(of)).ok();
-    Ok(found.map(|found| (app.told(found).to_string(), number)))
+    Ok(found.map(|found| (app.told(&found).to_string(), number)))
 }
 
 fn overview(app: &App, reference: &str) -> Result<Option<SessionOverview>, CliError> {

@@ -109,7 +109,7 @@ fn table(app: &App, stats: &Stats) -> String {
         let key = match (&row.key, stats.by) {
             // Of a path, the end says more.
             (Some(dir), StatsBy::Project) => {
-                fit_end(&tame(&app.environment.shown(Path::new(dir))), key_columns)
+                fit_end(&tame(app.environment.shown(Path::new(dir))), key_columns)
             }
             (Some(key), _) => tame(key),
             (None, _) => "(not said)".to_owned(),

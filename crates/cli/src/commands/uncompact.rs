@@ -17,7 +17,7 @@ pub(crate) fn run(app: &App, args: &Uncompact) -> Result<Exit, CliError> {
     let found = service.find(&app.reference(&args.reference))?;
     let session = found.session_id.as_ref().map(ToString::to_string);
     let before = service
-        .before_compaction(&v1::LastCompactionRequest { ctx: app.told(found).to_string(), session })?;
+        .before_compaction(&v1::LastCompactionRequest { ctx: app.told(&found).to_string(), session })?;
     app.console.notes(&before.notes);
     let short = app.short_ids([before.id])?.cut(before.id);
     let id = format!("{}\n", Style::Id.paint(&short));

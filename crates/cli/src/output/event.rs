@@ -30,7 +30,7 @@ pub(crate) fn line(event: &Event, width: usize) -> String {
     // A piece beyond a screen need not be read; off a terminal nothing is cut.
     let piece_chars_max = if width == usize::MAX { usize::MAX } else { PIECE_CHARS_MAX };
     let taken = number.chars().count() + head.chars().count() + from.chars().count() + 2;
-    let said = fit(&tame(&said(event, piece_chars_max)), width.saturating_sub(taken).max(20));
+    let said = fit(&tame(said(event, piece_chars_max)), width.saturating_sub(taken).max(20));
     format!(
         "{}  {}  {}  {}  {said}\n",
         Style::Id.paint(&number),

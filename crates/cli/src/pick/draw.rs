@@ -244,7 +244,7 @@ impl Canvas<'_> {
         let (mut x, mut left) = (0, chars_max);
         let mut is_cut = false;
         for (style, text) in line {
-            let text: String = tame(&text.chars().take(left + 1).collect::<String>());
+            let text: String = tame(text.chars().take(left + 1).collect::<String>());
             let count = text.chars().count();
             is_cut |= count > left || text.width() > usize::from(self.width - x);
             left = left.saturating_sub(count);

@@ -13,7 +13,7 @@ use crate::output::style::{Style, tame};
 impl App {
     /// Finds the commit that the user means, and says where scrubbing replaced the one that was named.
     pub(crate) fn ctx(&self, reference: &str) -> Result<String, CliError> {
-        Ok(self.told(self.service()?.find(&self.reference(reference))?).to_string())
+        Ok(self.told(&self.service()?.find(&self.reference(reference))?).to_string())
     }
 
     /// Returns what asks for a reference: one that is a path is the user's, relative to where the command was called.
@@ -33,12 +33,12 @@ impl App {
         let request = v1::FindRequest { takes_range: true, ..self.reference(reference) };
         let found = self.service()?.find(&request)?;
         let Some(range) = found.range.clone() else { return Ok(None) };
-        Ok(Some((self.told(found).to_string(), range)))
+        Ok(Some((self.told(&found).to_string(), range)))
     }
 
     /// Says where scrubbing replaced the commit that was named, and returns the one that is meant.
-    pub(crate) fn told(&self, found: v1::Found) -> CommitId {
-        self.say_redirected(&found);
+    pub(crate) fn told(&self, found: &v1::Found) -> CommitId {
+        self.say_redirected(found);
         self.say_cut(found.cut.as_ref());
         found.ctx
     }
@@ -116,6 +116,6 @@ impl App {
     ) -> Result<Vec<String>, CliError> {
         let sessions = ids.into_iter().map(|id| read_field("sessions", id.as_ref()));
         let request = v1::ShortIdsRequest { ids: Vec::new(), sessions: sessions.collect::<Result<_, _>>()? };
-        Ok(self.service()?.short_ids(&request)?.sessions.iter().map(|id| tame(id)).collect())
+        Ok(self.service()?.short_ids(&request)?.sessions.iter().map(tame).collect())
     }
 }

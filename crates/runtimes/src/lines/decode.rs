@@ -22,7 +22,7 @@ const LINE_ID_CONTEXT: &str = "stemmata.line.v1";
 /// Decodes whole lines; the last one may lack its newline.
 pub(crate) fn decode(dialect: &Dialect, bytes: &[u8]) -> Decoded {
     Decoder::run(bytes, |decoder, line, offset, is_complete| {
-        dialect.decode(decoder, line, offset, is_complete)
+        dialect.decode(decoder, line, offset, is_complete);
     })
 }
 

@@ -22,7 +22,7 @@ impl Search for Local {
                 Some(0) => HITS_MAX,
                 Some(limit) => limit.min(HITS_MAX),
             };
-            let mut query = wire::search::query(request, limit)?;
+            let mut query = wire::search::query(request, limit);
             if let Some(client) = &mut query.filter.client {
                 *client = engine.client_named(client)?;
             }

@@ -8,11 +8,10 @@ use stemmata_engine::{
     SearchReason, SettleBudget,
 };
 
-use crate::fault::Fault;
 use crate::wire;
 
 /// Returns what a request asks for.
-pub(crate) fn query(request: &v1::SearchRequest, hits_max: u64) -> Result<SearchQuery, Fault> {
+pub(crate) fn query(request: &v1::SearchRequest, hits_max: u64) -> SearchQuery {
     let v1::SearchFilter {
         client,
         role,
@@ -25,7 +24,7 @@ pub(crate) fn query(request: &v1::SearchRequest, hits_max: u64) -> Result<Search
         session,
         no_tool_output,
     } = request.filter.clone();
-    Ok(SearchQuery {
+    SearchQuery {
         text: request.text.clone(),
         form: request.form,
         filter: SearchFilter {
@@ -46,7 +45,7 @@ pub(crate) fn query(request: &v1::SearchRequest, hits_max: u64) -> Result<Search
         budget: request
             .settle_ms
             .map_or(SettleBudget::All, |ms| SettleBudget::Within(Duration::from_millis(ms))),
-    })
+    }
 }
 
 /// Returns the wire form of what was found.

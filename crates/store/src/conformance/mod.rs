@@ -151,12 +151,12 @@ pub fn upkeep(make: Make<'_, dyn Upkeep>) {
 
 /// Runs a check and returns the stores that it made.
 fn made(make: Make<'_, dyn Upkeep>, check: Check<dyn Commits>) -> Vec<Arc<dyn Upkeep>> {
-    let mut made = Vec::new();
+    let mut stores = Vec::new();
     check(&mut || {
-        made.extend([make()]);
-        Arc::clone(made.last().expect("just made")) as Arc<dyn Commits>
+        stores.extend([make()]);
+        Arc::clone(stores.last().expect("just made")) as Arc<dyn Commits>
     });
-    made
+    stores
 }
 
 /// Runs all suites, and what holds only where the parts are of one store. Not [`check_restart`], which needs a store that outlives

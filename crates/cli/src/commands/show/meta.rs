@@ -146,7 +146,7 @@ fn seen(sighting: &Sighting) -> String {
 
 fn annotations(lines: &mut Lines, commit: &Commit) {
     if !commit.tags.is_empty() {
-        lines.add("tags", &tame(&commit.tags.join(", ")));
+        lines.add("tags", &tame(commit.tags.join(", ")));
     }
     for note in commit.notes.iter().take(LISTED_MAX) {
         lines.add("note", &tame(note));

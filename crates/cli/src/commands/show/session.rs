@@ -143,7 +143,7 @@ impl Page {
 
     fn work(&mut self, overview: &SessionOverview) {
         if !overview.models.is_empty() {
-            self.line("models", &tame(&overview.models.join(", ")));
+            self.line("models", &tame(overview.models.join(", ")));
         }
         let told = tokens(overview.tokens, overview.counted_tokens);
         ["tokens", ""].iter().zip(told).for_each(|(name, line)| self.line(name, &line));
