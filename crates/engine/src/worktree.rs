@@ -89,7 +89,9 @@ pub(crate) fn checksums(root: &Path, entries: &[Entry]) -> (BTreeMap<String, Opt
 
 /// Compares checksums with a tree.
 pub(crate) fn drift(root: &Path, sums: &BTreeMap<String, Option<ArtifactId>>) -> CheckpointDrift {
-    let mut drift = CheckpointDrift::default();
+    let none = Vec::new;
+    let mut drift =
+        CheckpointDrift { changed: none(), missing: none(), new: none(), unread: none(), same: 0 };
     for (path, then) in sums {
         let list = match (then, look(root, path)) {
             (Some(then), Found::File(now)) if *then == now => {

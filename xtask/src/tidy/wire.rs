@@ -14,6 +14,7 @@ const BUFFERING: &[&str] = &["flatten", "tag", "untagged"];
 /// Structs within requests, as strict as these.
 const PARTS_OF_REQUESTS: &[&str] = &[
     "KnownLine",
+    "Apply",
     "NewEvent",
     "WrittenFile",
     "ArtifactRange",

@@ -1,3 +1,5 @@
+//! Laws of the table of operations: each method has its row, and what a row says of it holds together.
+
 use std::collections::BTreeSet;
 
 use schemars::generate::Contract;

@@ -77,7 +77,7 @@ pub struct BundleImported {
 }
 
 /// What is in a bundle that was checked.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct BundleShown {
     /// The commits that it was made for.

@@ -116,7 +116,7 @@ pub struct CheckpointTask {
 }
 
 /// How a working tree differs from what a checkpoint says of it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CheckpointDrift {
     /// Files with other bytes.

@@ -139,7 +139,7 @@ pub struct RecallReason {
 }
 
 /// How many candidates are not in a pack, and why.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RecallSkipped {
     /// They did not fit the budget.

@@ -105,7 +105,7 @@ pub struct ReplayedReducer {
 }
 
 /// What a replay found of sessions that were captured from transcripts.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ReplayedTranscripts {
     /// Sessions that were folded again.

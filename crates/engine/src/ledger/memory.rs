@@ -141,7 +141,7 @@ impl Engine {
         }
         let epoch = self.log.ledger(ledger)?.map_or(0, |known| known.epoch);
         let saved = self.saved_sessions(ledger)?;
-        let mut replayed = ReplayedTranscripts::default();
+        let mut replayed = ReplayedTranscripts { sessions: 0, different: Vec::new(), notes: Vec::new() };
         let project = self.project_of_ledger(ledger)?;
         for session in self.sessions_told(&project, None, &mut replayed.notes)? {
             let folds = || -> Result<(OneSession, OneSession)> {
