@@ -67,7 +67,7 @@ impl<'a> RecallWanted<'a> {
 }
 
 /// A pack for a task.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Recalled {
     /// The text as it is to be injected: quoted data with where it comes from. Empty where nothing fits.
     pub text: String,

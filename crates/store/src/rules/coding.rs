@@ -15,7 +15,7 @@ use zstd::zstd_safe::CParameter;
 /// another dictionary is another number.
 static DICTIONARY: &[u8] = include_bytes!("../../dict/v1.dict");
 
-/// The number that rows name [`DICTIONARY`] by.
+/// The number that rows name the dictionary by.
 pub const DICTIONARY_NUMBER: i64 = 1;
 
 /// Level 3: higher ones cost more than a commit may take, and packing compresses again.

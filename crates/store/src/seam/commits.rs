@@ -160,7 +160,7 @@ pub trait Commits: Names + Send + Sync {
     /// those asked for may continue another one.
     ///
     /// # Errors
-    /// `Bound` for more than [`PAGE_ROWS_MAX`] commits.
+    /// `Bound` for more than [`PAGE_ROWS_MAX`](super::PAGE_ROWS_MAX) commits.
     fn below(&self, from: &[CommitId], limit: usize) -> Result<Vec<Commit>, StoreError> {
         check_described(from)?;
         let mut found: Vec<Commit> = Vec::new();
@@ -180,7 +180,7 @@ pub trait Commits: Names + Send + Sync {
     /// [`Commits::commit`] and the reads below say it of each, but in a few queries.
     ///
     /// # Errors
-    /// `Bound` for more than [`PAGE_ROWS_MAX`] commits.
+    /// `Bound` for more than [`PAGE_ROWS_MAX`](super::PAGE_ROWS_MAX) commits.
     fn described(&self, of: &[CommitId]) -> Result<Vec<Described>, StoreError> {
         check_described(of)?;
         let mut all = Vec::with_capacity(of.len());
@@ -210,7 +210,7 @@ pub trait Commits: Names + Send + Sync {
     /// Returns the length of a content in bytes.
     fn content_length(&self, id: ArtifactId) -> Result<Option<u64>, StoreError>;
 
-    /// Hands a range of a content (all of it for `None`) to `sink`, in pieces of at most [`PART_BYTES_MAX`].
+    /// Hands a range of a content (all of it for `None`) to `sink`, in pieces of at most [`PART_BYTES_MAX`](super::PART_BYTES_MAX).
     /// Each part is verified before it is handed out; a whole read also verifies the whole hash.
     ///
     /// # Errors
@@ -273,7 +273,7 @@ pub trait Commits: Names + Send + Sync {
     fn links(&self, commit: CommitId, limit: usize) -> Result<Vec<Link>, StoreError>;
 
     /// Returns which commits hold these anchors: for each hash at most `limit` of them, in the order of the hashes
-    /// given, then of the commits' ids. Covered commits hold none. At most [`ANCHORS_MAX`] hashes.
+    /// given, then of the commits' ids. Covered commits hold none. At most [`ANCHORS_MAX`](super::ANCHORS_MAX) hashes.
     fn anchored(&self, hashes: &[u64], limit: usize) -> Result<Vec<(u64, CommitId)>, StoreError>;
 
     /// Returns how far a commit covers a ledger: the first, by its id, of those that were said of it.
