@@ -78,11 +78,12 @@ impl<'a, I> Watched<'a, I> {
 
     fn refuse(&self, form: &str, reason: &Reason) {
         let (field, reason) = (self.field, reason.to_string());
+        // The path stands beside the problem; people read the field's own name.
         let (code, detail) = match form {
             text_form::ID => (Code::BadId, reason),
             text_form::NAME => (Code::BadName, reason),
             text_form::TIME => (Code::BadTime, reason),
-            _ => (Code::BadRequest, format!("`{field}`: {reason}")),
+            _ => (Code::BadRequest, format!("`{}`: {reason}", field.rsplit('.').next().unwrap_or(field))),
         };
         self.noticed.refused.set(Some((code, detail)));
     }

@@ -263,10 +263,13 @@ fn each_wrong_value_of_each_request_is_answered_with_its_code() {
             let problem = ask(&stage.service, json.to_string().as_bytes());
             assert_eq!(problem.code, code, "{at} of {json}: {problem:?}");
             assert!(problem.detail.starts_with(says), "{at} of {json}: {}", problem.detail);
-            // A list is named, and not what stands in it.
+            // A list is named, and not what stands in it. What the service reads as text itself may name no field.
             let path = at.trim_start_matches('/').trim_end_matches("/0").replace('/', ".");
             let named = problem.about.get("field");
-            assert!(named == Some(&path) || code == "bad_request", "{at} of {json}: {named:?}");
+            assert!(
+                named.is_none_or(|named| *named == path) || code == "bad_request",
+                "{at} of {json}: {named:?}"
+            );
         }
     }
 }
