@@ -1,5 +1,4 @@
-//! What is known of an operation, declared beside its method: a typed row that routes, documents, clients and access rules are
-//! made from.
+//! The row of an operation, declared beside its method. Routes, documents, clients and access rules are made from it.
 //!
 //! Routes, pages and tools are made by the code that walks [`TABLE`].
 
@@ -46,9 +45,9 @@ pub enum Scope {
 /// What an operation does to what is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Effect {
-    /// Nothing but to what is derived from it, such as folds and the index, which no answer depends on.
+    /// Nothing. It may update what is derived, such as folds and the index; no answer depends on these.
     Reads,
-    /// Adds to it or changes what stands beside it.
+    /// Adds to it, or changes metadata.
     Writes,
     /// Deletes from it.
     Destroys,
@@ -78,7 +77,7 @@ pub enum Flow {
     Events,
 }
 
-/// What is known of an operation without its types.
+/// The part of a row that has no types.
 #[derive(Debug, Clone, Copy)]
 pub struct Head {
     /// Its stable name, of facet and method: `chains.history`.
@@ -118,7 +117,7 @@ impl Head {
 /// An operation with the types of its request and its answer.
 #[derive(Debug)]
 pub struct Op<Q: 'static, A: 'static> {
-    /// What is known of it without them.
+    /// The part without types.
     pub head: Head,
     /// How it is asked.
     pub run: Run<Q, A>,
@@ -185,7 +184,7 @@ impl<Q, A> Op<Q, A> {
 
 /// An operation without its types.
 pub trait Row: Sync {
-    /// Returns what is known of it.
+    /// Returns the part without types.
     fn head(&self) -> &Head;
 
     /// Returns what flows beside request and answer; nothing where [`call`](Self::call) does all of it.
@@ -206,14 +205,15 @@ pub trait Row: Sync {
     fn answer(&self) -> TypeOf;
 }
 
-/// What a request or an answer has to be. A trait of its own, because only the feature `schema` asks for schemas.
+/// Requests and answers: read and written as JSON, and described by a schema. A trait, because a bound cannot depend on a feature,
+/// and schemas are built with `schema` alone.
 #[cfg(feature = "schema")]
 pub trait Wire: Serialize + DeserializeOwned + schemars::JsonSchema {}
 
 #[cfg(feature = "schema")]
 impl<T: Serialize + DeserializeOwned + schemars::JsonSchema> Wire for T {}
 
-/// What a request or an answer has to be.
+/// Requests and answers: read and written as JSON.
 #[cfg(not(feature = "schema"))]
 pub trait Wire: Serialize + DeserializeOwned {}
 

@@ -18,7 +18,7 @@ use crate::{Code, Problem};
 ///
 /// # Errors
 /// `bad_id`, `bad_name`, `bad_time` or `bad_request` with the field (`field`, as in `filter.since`) where a value is not what its
-/// field wants or nobody knows the field; `bad_request` without one for JSON that is no such request at all.
+/// field wants, or the field is unknown; `bad_request` without a field if the JSON is not such a request at all.
 pub fn read_request<T: DeserializeOwned>(json: &[u8]) -> Result<T, Box<Problem>> {
     let mut json = serde_json::Deserializer::from_slice(json);
     let noticed = Noticed::default();
@@ -39,7 +39,7 @@ pub fn read_field<T: DeserializeOwned>(field: &'static str, text: &str) -> Resul
     })
 }
 
-/// What was noticed on the way to an error: an error of `serde` is only a message.
+/// What the reader records about an error, because an error of `serde` is only a message.
 #[derive(Default)]
 struct Noticed {
     /// The innermost field in which something is wrong.

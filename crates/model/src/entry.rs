@@ -147,7 +147,7 @@ pub enum EntryKind {
 }
 
 impl Part {
-    /// Returns what was said in plain words; none of a summary, of thinking and of results.
+    /// Returns the text of a [`Part::Text`]; `None` for every other part, summaries and thinking too.
     pub fn as_text(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }

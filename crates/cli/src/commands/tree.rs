@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use stemmata_api::read_field;
 use stemmata_api::v1::{LatestSessionRequest, Session, TreeRequest};
+use stemmata_model::CommitId;
 
 use crate::args::browse::Tree;
 use crate::errors::{CliError, Exit};
@@ -16,17 +16,17 @@ use crate::wiring::App;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Tree) -> Result<Exit, CliError> {
-    let ctx = match &args.reference {
-        Some(reference) => app.ctx(reference)?,
+    let here = match &args.reference {
+        Some(reference) => app.commit(reference)?,
         None => latest(app)?,
     };
     let folded = args.collapse && !app.console.json;
     let (turns, copies) = (!args.collapse, args.copies);
-    let tree = app.service()?.tree(&TreeRequest { ctx: ctx.clone(), folded, turns, copies })?;
+    let tree = app.service()?.tree(&TreeRequest { ctx: here.to_string(), folded, turns, copies })?;
     let exit = app.answer(&tree, || {
         let ids = app.short_ids(tree.nodes.iter().map(|node| node.id))?;
         let head = tree.session.as_ref().map_or_else(|| Ok(String::new()), |session| header(app, session))?;
-        let (here, now, width) = (read_field("ctx", &ctx)?, app.now(), app.console.width);
+        let (now, width) = (app.now(), app.console.width);
         if args.collapse {
             return Ok(head + &Drawing { here, ids, now, width }.render(&tree));
         }
@@ -42,11 +42,11 @@ pub(crate) fn run(app: &App, args: &Tree) -> Result<Exit, CliError> {
     Ok(exit)
 }
 
-fn latest(app: &App) -> Result<String, CliError> {
+fn latest(app: &App) -> Result<CommitId, CliError> {
     let here = app.environment.current_dir.to_string_lossy().into_owned();
     let session =
         app.service()?.latest_session(&LatestSessionRequest { project: Some(here), or_any: true })?;
-    session.tip.map_or_else(|| app.ctx(session.session_id.as_str()), |tip| Ok(tip.to_string()))
+    session.tip.map_or_else(|| app.commit(session.session_id.as_str()), Ok)
 }
 
 /// Says which session the root was captured in.

@@ -12,8 +12,13 @@ use crate::output::style::{Style, tame};
 
 impl App {
     /// Finds the commit that the user means, and says where scrubbing replaced the one that was named.
+    pub(crate) fn commit(&self, reference: &str) -> Result<CommitId, CliError> {
+        Ok(self.told(&self.service()?.find(&self.reference(reference))?))
+    }
+
+    /// Returns what [`Self::commit`] finds as requests have it.
     pub(crate) fn ctx(&self, reference: &str) -> Result<String, CliError> {
-        Ok(self.told(&self.service()?.find(&self.reference(reference))?).to_string())
+        Ok(self.commit(reference)?.to_string())
     }
 
     /// Returns what asks for a reference: one that is a path is the user's, relative to where the command was called.

@@ -123,22 +123,21 @@ pub fn shown<'r>(standing: impl IntoIterator<Item = &'r AuditRecord>) -> Annotat
     annotations
 }
 
-/// What a change does to what stands.
+/// The effect of a change on a commit's current metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing, and leaves no record.
+    /// Nothing changes, and no record is kept.
     Nothing,
-    /// It stands from now on, a summary in the place of the one before.
+    /// It is added. A summary replaces the one before.
     Stands,
-    /// What it is about stands no more.
+    /// The tag, the pin or the summary that it names is removed.
     Removes,
 }
 
-/// Returns what a change does. `standing` holds the records that stand of the same kind of metadata; those of other kinds do
-/// not matter.
+/// Returns the effect of a change. `standing` holds the current records of the same kind; others do not matter.
 ///
-/// A less trusted summary never replaces a more trusted one. A tag and the pin are the same whoever set them; a note is the same only
-/// where its author and its time are, so that a repeated batch adds none and two people may say one thing.
+/// A less trusted summary never replaces a more trusted one. Tags and the pin have no author: adding one a second time changes
+/// nothing. Notes have: two people may write the same text, and a repeated batch (same author, time and text) adds none.
 pub fn effect(standing: &[AuditRecord], record: &AuditRecord) -> Effect {
     let has = |change: &Annotation| standing.iter().any(|own| own.change == *change);
     let unless = |is_there: bool, effect| if is_there { Effect::Nothing } else { effect };
@@ -162,7 +161,7 @@ pub fn effect(standing: &[AuditRecord], record: &AuditRecord) -> Effect {
     }
 }
 
-/// Makes a change to what stands, and returns whether it changed something.
+/// Applies a change to the current records; returns whether it changed anything.
 pub fn apply(standing: &mut Vec<AuditRecord>, record: &AuditRecord) -> bool {
     let effect = effect(standing, record);
     let replaced = subject(&record.change);

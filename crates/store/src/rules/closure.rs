@@ -1,4 +1,4 @@
-//! What storing a commit does to one that is there, where it stands in its chain, and when it is a tip.
+//! Storing a commit a second time, a commit's depth in its chain, and which commits are tips.
 //!
 //! How ids are hashed, and what a boundary is, is not known here.
 
@@ -35,8 +35,8 @@ pub fn store_again(stored: &Commit, new: &NewCommit) -> Result<Again, StoreError
     })
 }
 
-/// Returns whether a commit without children is a tip, and holds the anchors of its chain: a covered one has others that
-/// stand for it, and a hole nothing to go on from.
+/// Returns whether a commit can be a tip and hold anchors. A covered commit cannot, because later commits hold its bytes; nor can
+/// a hole, because nothing can continue it.
 pub const fn is_live(closure: Closure) -> bool {
     matches!(closure, Closure::Closed | Closure::Provisional)
 }
@@ -59,7 +59,7 @@ pub struct Past {
 }
 
 impl Past {
-    /// Returns what is before a commit that continues one of this depth, with so many bytes up to its end.
+    /// Returns the depth and the bytes before a commit whose parent has this depth and these cumulative bytes.
     ///
     /// # Errors
     /// `Bound` where the chain would have more commits than [`DEPTH_MAX`].
@@ -76,8 +76,8 @@ impl Past {
     }
 }
 
-/// Holds what is stored of a commit to what follows from its fields, its parent's depth and bytes, and its content's length;
-/// hands each thing that is wrong to `report`, one sentence.
+/// Verifies a stored commit: its id, depth and lengths must follow from its fields, its parent and its content. Reports each
+/// difference to `report` as one sentence.
 pub fn hold(
     commit: &Commit,
     parent: Option<(u64, u64)>,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use stemmata_model::{CommitId, Timestamp, to_u64};
 
-use crate::maintain::collect::{Collect, Collected};
+use crate::maintain::collect::Collected;
 
 /// What becomes of each thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,18 +17,20 @@ pub struct Fates<K> {
     pub ripe: Vec<K>,
     /// Ones that are condemned, and wait.
     pub waiting: Vec<K>,
-    /// Ones that are condemned now: nothing is deleted by the run that first finds it, so that whoever is about to refer to
-    /// it has the grace to do so.
+    /// Ones that are condemned now. No run deletes what it is the first to find: a writer that is about to refer to one has the
+    /// whole grace to do so.
     pub condemned: Vec<K>,
 }
 
-/// Decides what becomes of things that nothing needs, and of those that are condemned and since when.
+/// Decides what becomes of things that nothing needs, and of those that are condemned and since when. `grace_us` is in
+/// microseconds.
 pub fn fates<K: Copy + Ord>(
     unneeded: &BTreeSet<K>,
     condemned: &BTreeMap<K, Timestamp>,
-    request: &Collect,
+    now: Timestamp,
+    grace_us: i64,
 ) -> Fates<K> {
-    let ripe_at = request.now.as_micros().saturating_sub(request.grace_us);
+    let ripe_at = now.as_micros().saturating_sub(grace_us);
     let revived = condemned.keys().filter(|key| !unneeded.contains(key)).copied().collect();
     let mut fates = Fates { revived, ripe: Vec::new(), waiting: Vec::new(), condemned: Vec::new() };
     for key in unneeded {
@@ -86,11 +88,9 @@ mod tests {
             now in 0..10_i64,
             grace_us in 0..5_i64,
         ) {
-            let request = Collect {
-                retired: Vec::new(), now: Timestamp::from_micros(now), grace_us, expect: None, dry_run: false,
-            };
+            let at = Timestamp::from_micros(now);
             let since = condemned.iter().map(|(key, at)| (*key, Timestamp::from_micros(*at))).collect();
-            let fates = fates(&unneeded, &since, &request);
+            let fates = fates(&unneeded, &since, at, grace_us);
             let rest: Vec<u8> = [&fates.ripe, &fates.waiting, &fates.condemned].into_iter().flatten().copied().collect();
             prop_assert_eq!(rest.len(), unneeded.len());
             prop_assert_eq!(rest.into_iter().collect::<BTreeSet<u8>>(), unneeded.clone());
@@ -100,8 +100,8 @@ mod tests {
             // A second run at the same time finds nothing new to condemn and nothing to revive.
             let mut since = since;
             since.retain(|key, _| !fates.revived.contains(key));
-            since.extend(fates.condemned.iter().map(|key| (*key, request.now)));
-            let again = super::fates(&unneeded, &since, &request);
+            since.extend(fates.condemned.iter().map(|key| (*key, at)));
+            let again = super::fates(&unneeded, &since, at, grace_us);
             prop_assert!(again.condemned.is_empty() && again.revived.is_empty());
         }
     }

@@ -63,7 +63,7 @@ impl LedgerRow {
 
     /// Says whether there is more raw output than a ledger keeps.
     pub fn has_too_much(&self) -> bool {
-        // Counts that damage made negative are no reason to let go of anything.
+        // Damage can make a count negative. That counts as zero, so that nothing is trimmed because of it.
         exceeds(self.output_events.max(0).cast_unsigned(), self.output_bytes.max(0).cast_unsigned())
     }
 }
@@ -102,8 +102,8 @@ impl EventRow<String> {
         [&self.text, &self.data, &self.metadata].into_iter().flatten().map(String::len).sum()
     }
 
-    /// Returns the event, with what the numbers of names stand for and what its line is; none where that went since the row
-    /// was found.
+    /// Returns the event. `name` looks up the text of a name's number, `line` reads the event's line; `None` if the line was removed
+    /// after the row was read.
     ///
     /// # Errors
     /// `Backend`, and what the arguments fail with.

@@ -1,4 +1,4 @@
-//! The bound of raw output, and the receipt of what a ledger let go of.
+//! The bound on a ledger's raw output, and the receipt of the payloads that the ledger has dropped.
 //!
 //! Which events are raw output is `ledger`'s.
 

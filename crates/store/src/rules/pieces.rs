@@ -22,7 +22,7 @@ pub struct Piece<K = i64> {
     pub length: u64,
 }
 
-/// Adds a range, to the one before where it goes on from there.
+/// Adds a range. Joins it with the one before if it continues that one.
 pub fn push<K: PartialEq>(pieces: &mut Vec<Piece<K>>, piece: Piece<K>) {
     if piece.length == 0 {
         return;
@@ -56,7 +56,7 @@ pub fn cut<K: Copy>(pieces: &[Piece<K>], from: u64, to: u64) -> impl Iterator<It
 /// What a store has of a content that another one has a range of.
 #[derive(Debug)]
 pub enum Held<K> {
-    /// So many bytes of its own.
+    /// Bytes of its own, with their number.
     Literal(K, u64),
     /// Ranges of others, and so many bytes together.
     Composed(Vec<Piece<K>>, u64),

@@ -9,17 +9,27 @@ use std::hash::Hash;
 use crate::error::{StoreError, unreadable};
 
 /// Entries at most: a few batches' worth, so that the memory stays small for a store of any size.
-const ENTRIES_MAX: usize = 4096;
+const ENTRIES_MAX: usize = 1024;
+
+/// Values that rows name, at most: each event names four, and a machine may have thousands of sessions.
+const VALUES_MAX: usize = 4096;
 
 /// Values by their keys.
 #[derive(Debug)]
 pub struct Recent<K, V> {
     entries: HashMap<K, V>,
+    entries_max: usize,
+}
+
+impl<K, V> Recent<K, V> {
+    fn of(entries_max: usize) -> Self {
+        Self { entries: HashMap::new(), entries_max }
+    }
 }
 
 impl<K, V> Default for Recent<K, V> {
     fn default() -> Self {
-        Self { entries: HashMap::new() }
+        Self::of(ENTRIES_MAX)
     }
 }
 
@@ -34,15 +44,14 @@ impl<K: Eq + Hash, V> Recent<K, V> {
 
     /// Remembers a value.
     pub fn put(&mut self, key: K, value: V) {
-        if self.entries.len() >= ENTRIES_MAX {
+        if self.entries.len() >= self.entries_max {
             self.entries.clear();
         }
         self.entries.insert(key, value);
     }
 }
 
-/// Values by the numbers of their rows, which are never changed or removed, so that what was read once stays right. A few
-/// hundred are in use at a time.
+/// Values by the numbers of their rows, which are never changed or removed, so that what was read once stays right.
 #[derive(Debug)]
 pub struct Interned<T> {
     values: Recent<i64, T>,
@@ -51,7 +60,7 @@ pub struct Interned<T> {
 
 impl<T> Default for Interned<T> {
     fn default() -> Self {
-        Self { values: Recent::default(), rows: Recent::default() }
+        Self { values: Recent::of(VALUES_MAX), rows: Recent::of(VALUES_MAX) }
     }
 }
 

@@ -11,10 +11,10 @@ use crate::error::StoreError;
 use crate::maintain::forget::{Forget, Keep, Kept};
 use crate::write::SessionKey;
 
-/// Which commits are no roots any more, and what does not count as a reason to keep them.
+/// Commits that may go, and what does not count as a reason to keep them.
 #[derive(Debug, Clone, Copy)]
 pub struct Unrooting<'a> {
-    /// The commits.
+    /// The commits, in any order.
     pub commits: &'a [CommitId],
     /// Sessions that go too: what they saw and where they end keeps nothing.
     pub sessions: &'a [SessionKey],
@@ -59,9 +59,17 @@ pub type EachCommit<'a, C, K> = dyn Fn(&mut dyn FnMut(Named<C, K>)) -> Result<()
 pub trait Holders {
     /// A commit as the backend finds it.
     type Commit: Copy;
+    /// What tells commits apart at the least cost.
+    type Key: Eq + Hash;
 
-    /// Returns its id.
+    /// Looks commits up: children before their parents, each once. Ids that are not stored are left out.
+    fn find(&self, ids: &[CommitId]) -> Result<Vec<Self::Commit>, StoreError>;
+
+    /// Returns a commit's id.
     fn id(&self, commit: Self::Commit) -> CommitId;
+
+    /// Returns a commit's key.
+    fn key(&self, commit: Self::Commit) -> Self::Key;
 
     /// Returns whether it is pinned, and whether it has a tag.
     fn is_marked(&self, commit: Self::Commit) -> Result<[bool; 2], StoreError>;
@@ -72,8 +80,8 @@ pub trait Holders {
     /// Hands every session to `act`.
     fn each_session(&self, act: &mut EachSession<'_>) -> Result<(), StoreError>;
 
-    /// Returns the commits that continue it.
-    fn children(&self, commit: Self::Commit) -> Result<Vec<CommitId>, StoreError>;
+    /// Returns the keys of the commits that continue it.
+    fn children(&self, commit: Self::Commit) -> Result<Vec<Self::Key>, StoreError>;
 }
 
 /// What goes, children before parents, and what stays.
@@ -85,16 +93,11 @@ pub struct Plan<C> {
     pub kept: Vec<Kept>,
 }
 
-/// Finds out which commits can go. They are given children before parents, so that a parent is looked at when its
-/// children are decided.
+/// Finds out which commits can go.
 ///
 /// # Errors
 /// What the holders fail with.
-pub fn plan<H: Holders>(
-    holders: &H,
-    unrooting: Unrooting<'_>,
-    commits: Vec<H::Commit>,
-) -> Result<Plan<H::Commit>, StoreError> {
+pub fn plan<H: Holders>(holders: &H, unrooting: Unrooting<'_>) -> Result<Plan<H::Commit>, StoreError> {
     let sessions: HashSet<(&str, &str)> =
         unrooting.sessions.iter().map(|key| (key.machine.as_str(), key.path.as_str())).collect();
     let mut ends = HashSet::new();
@@ -108,12 +111,12 @@ pub fn plan<H: Holders>(
     let others = Others { holders, unrooting, sessions, ends };
     let mut going = HashSet::new();
     let mut plan = Plan { gone: Vec::new(), kept: Vec::new() };
-    for commit in commits {
-        let id = holders.id(commit);
+    // Children first: whether a parent can go depends on them.
+    for commit in holders.find(unrooting.commits)? {
         if let Some(because) = others.reason(commit, &going)? {
-            plan.kept.push(Kept { commit: id, because });
+            plan.kept.push(Kept { commit: holders.id(commit), because });
         } else {
-            going.insert(id);
+            going.insert(holders.key(commit));
             plan.gone.push(commit);
         }
     }
@@ -132,7 +135,7 @@ struct Others<'a, H> {
 
 impl<H: Holders> Others<'_, H> {
     /// Returns the first reason to keep a commit. They are tried in this order: pin, tag, ticket, session, child.
-    fn reason(&self, commit: H::Commit, going: &HashSet<CommitId>) -> Result<Option<Keep>, StoreError> {
+    fn reason(&self, commit: H::Commit, going: &HashSet<H::Key>) -> Result<Option<Keep>, StoreError> {
         if !self.unrooting.even_pinned {
             match self.holders.is_marked(commit)? {
                 [true, _] => return Ok(Some(Keep::Pin)),
@@ -238,6 +241,15 @@ mod tests {
 
     impl Holders for World {
         type Commit = usize;
+        type Key = usize;
+
+        fn find(&self, ids: &[CommitId]) -> Result<Vec<usize>, StoreError> {
+            Ok((0..self.0.len()).rev().filter(|number| ids.contains(&id(*number))).collect())
+        }
+
+        fn key(&self, commit: usize) -> usize {
+            commit
+        }
 
         fn id(&self, commit: usize) -> CommitId {
             id(commit)
@@ -263,9 +275,9 @@ mod tests {
             Ok(())
         }
 
-        fn children(&self, commit: usize) -> Result<Vec<CommitId>, StoreError> {
+        fn children(&self, commit: usize) -> Result<Vec<usize>, StoreError> {
             let all = self.0.iter().enumerate();
-            Ok(all.filter(|(_, own)| own.parent == Some(commit)).map(|(number, _)| id(number)).collect())
+            Ok(all.filter(|(_, own)| own.parent == Some(commit)).map(|(number, _)| number).collect())
         }
     }
 
@@ -296,7 +308,7 @@ mod tests {
             let sessions = [SessionKey { machine: MachineId::new("m").expect("a name"), path: gone.to_string() }];
             let commits: Vec<CommitId> = (0..world.0.len()).map(id).collect();
             let unrooting = Unrooting { commits: &commits, sessions: &sessions, even_sighted, even_pinned };
-            let plan = plan(&world, unrooting, (0..world.0.len()).rev().collect()).expect("planned");
+            let plan = plan(&world, unrooting).expect("planned");
             let kept: BTreeSet<CommitId> = plan.kept.iter().map(|kept| kept.commit).collect();
             prop_assert_eq!(kept.len() + plan.gone.len(), world.0.len());
             for (number, own) in world.0.iter().enumerate() {

@@ -181,7 +181,7 @@ pub fn audit_record(row: AuditRow, commit: CommitId) -> Result<AuditRecord, Stor
     })
 }
 
-/// Adds a row that is no record of a change to what is known of a commit: kind, text, source.
+/// Adds a row of current metadata (kind, text, source) to a commit's annotations. Rows of the audit trail are not taken.
 ///
 /// # Errors
 /// `Backend`.

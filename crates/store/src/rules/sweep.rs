@@ -185,7 +185,7 @@ fn keep_lines<C: Contents>(
 
 /// Copies ranges of contents that go into contents of their own, for composed contents that stay, and returns how many. What
 /// turns out to be needed stays.
-pub fn copy_out<C: Contents>(contents: &mut C, going: &mut BTreeSet<C::Key>) -> Result<u64, StoreError> {
+fn copy_out<C: Contents>(contents: &mut C, going: &mut BTreeSet<C::Key>) -> Result<u64, StoreError> {
     if going.is_empty() {
         return Ok(0);
     }

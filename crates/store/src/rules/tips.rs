@@ -36,8 +36,8 @@ pub struct Standing {
     pub bytes: u64,
 }
 
-/// Returns the nearest ancestor that stays of a commit that goes; none where all go, and the session's title with them, as it
-/// is made of what is gone. `step` looks a commit up.
+/// Returns where a session ends after its tip was removed: at the nearest ancestor that stays. `None` if none stays; the session
+/// loses its title then, because that was made of removed lines. `step` looks a commit up.
 ///
 /// # Errors
 /// What `step` fails with.

@@ -55,7 +55,8 @@ fn collect_commits(
             Some((CommitId::from_bytes(key.try_into().ok()?), Timestamp::from_micros(at)))
         })
         .collect();
-    let fates = fates(&unneeded.gone.iter().map(|row| row.commit.id).collect(), &condemned, wish);
+    let fates =
+        fates(&unneeded.gone.iter().map(|row| row.commit.id).collect(), &condemned, wish.now, wish.grace_us);
     for id in &fates.revived {
         marks::remove(connection, CONDEMNED_COMMIT, &id.to_bytes())?;
     }
@@ -85,7 +86,7 @@ fn collect_contents(
         .into_iter()
         .filter_map(|(key, at)| Some((marks::content_row(&key)?, Timestamp::from_micros(at))))
         .collect();
-    let fates = fates(&orphans.keys().copied().collect(), &condemned, wish);
+    let fates = fates(&orphans.keys().copied().collect(), &condemned, wish.now, wish.grace_us);
     for row in fates.revived.iter().chain(&fates.ripe) {
         marks::remove(connection, CONDEMNED_CONTENT, &marks::content_key(*row))?;
     }

@@ -5,10 +5,10 @@ use std::io::Write as _;
 
 use super::support::{chain, damages, open, read, try_open};
 use rusqlite::{Connection, params};
-use stemmata_model::{ArtifactId, CommitId};
+use stemmata_model::{ArtifactId, CommitId, Principal, Timestamp};
 use stemmata_store::{
-    Commits, ContentPart, NewContent, Page, SessionFilter, SqliteStore, StoreError, StoreErrorKind,
-    TipFilter, Write,
+    Annotation, Commits, ContentPart, NewContent, Page, SessionFilter, SqliteStore, StoreError,
+    StoreErrorKind, TipFilter, Write,
 };
 use stemmata_testkit::sample::{is_full, stride};
 use tempfile::TempDir;
@@ -30,6 +30,36 @@ fn replace(database: &Connection, id: ArtifactId, bytes: &[u8]) {
         .execute("UPDATE content SET bytes = ?2 WHERE hash = ?1", params![id.as_bytes(), bytes])
         .expect("a row");
     assert_eq!(changed, 1);
+}
+
+#[test]
+fn a_damaged_note_or_record_stops_no_other_change_of_its_commit() {
+    let home = TempDir::new().expect("a directory");
+    let store = open(home.path());
+    let commit = chain(&store, "c", 1, 10)[0];
+    let annotate = |change: Annotation, micros| {
+        let (at, by) = (Timestamp::from_micros(micros), Principal::new("ann").expect("a name"));
+        store.commit_batch(vec![Write::Annotate { commit, change, at, by }])
+    };
+    let note = |text: &str| Annotation::AddNote(text.to_owned());
+    annotate(note("one"), 1).expect("a note");
+    annotate(Annotation::AddTag("x".to_owned()), 2).expect("a tag");
+    let database = Connection::open(home.path().join(FILE)).expect("a database");
+    // A note without an author that a name can be, and a record of a change that no version knows.
+    for sql in [
+        "UPDATE annotation SET by = '', seal = NULL WHERE kind = 2",
+        "UPDATE annotation SET change = 99, seal = NULL WHERE kind = 4 AND number = 1",
+    ] {
+        assert_eq!(database.execute(sql, []).expect(sql), 1, "{sql}");
+    }
+    annotate(note("two"), 3).expect("another note");
+    annotate(Annotation::AddTag("y".to_owned()), 4).expect("another tag");
+    annotate(Annotation::RemoveTag("x".to_owned()), 5).expect("removed");
+    let annotations = store.annotations(commit).expect("a read");
+    assert_eq!(
+        (annotations.notes, annotations.tags),
+        (vec!["one".to_owned(), "two".to_owned()], vec!["y".to_owned()])
+    );
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! Ledgers that are damaged: `verify` names what is wrong, a repair gives back what can be proved and lets appends go on.
 
 use rusqlite::Connection;
-use stemmata_model::{Event, Json};
+use stemmata_model::{Event, EventSeq, Json};
 use stemmata_store::maintain::repair::{RepairOutcome, RepairSource};
-use stemmata_store::{EventLog, LedgerChange, OnDisk, SavedState, SqliteStore};
+use stemmata_store::{EventLog, LedgerChange, OnDisk, SavedState, SqliteStore, StoreError};
 use tempfile::TempDir;
 
 use crate::ledger::{all, ledger, line, put, said};
 use crate::support::{damages, open};
+use stemmata_store::conformance::ledger::builders::topic;
 
 struct Stage {
     home: TempDir,
@@ -122,6 +123,25 @@ fn events_that_are_lost_stay_missed_and_their_numbers_are_not_given_again() {
     let outcome = stage.repair(false);
     assert_eq!(outcome.remaining.iter().map(|damage| damage.check).collect::<Vec<_>>(), ["ledger"]);
     assert_eq!(put(&stage.store, "p", vec![said("s", "t", "next")]).first.get(), 6);
+}
+
+#[test]
+fn a_damaged_receipt_is_an_error_for_who_reads_it_and_stops_no_trim() {
+    let stage = Stage::new();
+    let topic = topic("t");
+    let trim = |seq| {
+        let through = EventSeq::new(seq).expect("a number");
+        stage.store.trim(&ledger("p"), &topic, through).expect("trimmed")
+    };
+    assert_eq!(trim(1), 1);
+    for through in ["0", "-1"] {
+        stage.hurt(&format!("UPDATE receipt SET through = {through}, seal = NULL"));
+        let error = stage.store.receipt(&ledger("p"), &topic).expect_err("no place");
+        assert!(matches!(error, StoreError::Backend { .. }), "{error}");
+    }
+    assert_eq!(trim(4), 2);
+    let receipt = stage.store.receipt(&ledger("p"), &topic).expect("a read").expect("some went");
+    assert_eq!((receipt.events, receipt.through.get()), (3, 4));
 }
 
 #[test]

@@ -8,22 +8,22 @@ use stemmata_model::{ArtifactId, Closure, CommitId, to_u64};
 use stemmata_store::StoreError;
 use stemmata_store::maintain::collect::{Collect, Collected};
 use stemmata_store::rules::condemn::fates;
-use stemmata_store::rules::removal::Unrooting;
+use stemmata_store::rules::removal::{self, Unrooting};
 use stemmata_store::rules::sweep::{Lines, give_up};
 
 use super::State;
 use super::content::{Content, literals_of};
-use super::forget::{contents_of, plan, remove};
+use super::forget::{contents_of, remove};
 
 pub(super) fn collect(state: &mut State, wish: &Collect) -> Result<Collected, StoreError> {
     let mut collected = Collected::default();
-    let unneeded = plan(state, Unrooting::retired(&wish.retired))?;
+    let unneeded = removal::plan(state, Unrooting::retired(&wish.retired))?;
     let condemned = state.condemned.iter().map(|(id, at)| (*id, *at)).collect();
-    let fates = fates(&unneeded.gone.into_iter().collect(), &condemned, wish);
+    let fates = fates(&unneeded.gone.into_iter().collect(), &condemned, wish.now, wish.grace_us);
     fates.revived.iter().for_each(|id| state.condemned.remove(id));
     fates.condemned.iter().for_each(|id| state.condemned.put(*id, wish.now));
     // What is ripe may yet have a child that is not.
-    let deletable = plan(state, Unrooting::retired(&fates.ripe))?.gone;
+    let deletable = removal::plan(state, Unrooting::retired(&fates.ripe))?.gone;
     let mut going: BTreeSet<ArtifactId> = collect_contents(state, wish, &mut collected).into_iter().collect();
     going.extend(contents_of(state, &deletable));
     if let Some(first) = state.first_stored(&deletable) {
@@ -42,7 +42,7 @@ pub(super) fn collect(state: &mut State, wish: &Collect) -> Result<Collected, St
 fn collect_contents(state: &mut State, wish: &Collect, collected: &mut Collected) -> Vec<ArtifactId> {
     let orphans = orphans(state);
     let condemned = state.orphans.iter().map(|(id, at)| (*id, *at)).collect();
-    let fates = fates(&orphans.keys().copied().collect(), &condemned, wish);
+    let fates = fates(&orphans.keys().copied().collect(), &condemned, wish.now, wish.grace_us);
     fates.revived.iter().for_each(|id| state.orphans.remove(id));
     fates.condemned.iter().for_each(|id| state.orphans.put(*id, wish.now));
     for id in orphans.keys() {

@@ -31,7 +31,7 @@ fn is_named(wish: &Forget, of: &LedgerId, event: &Event) -> bool {
 }
 
 pub(super) fn forget(state: &mut State, wish: &Forget) -> Result<Forgotten, StoreError> {
-    let Plan { gone, kept } = plan(state, Unrooting::forgetting(wish))?;
+    let Plan { gone, kept } = removal::plan(state, Unrooting::forgetting(wish))?;
     let mut candidates = contents_of(state, &gone);
     let sessions = sessions_of(state, wish);
     let (mut events, lines) =
@@ -151,16 +151,20 @@ pub(super) fn tombstones_in(state: &State, prefix: CommitPrefix, limit: usize) -
     ids.take(limit).collect()
 }
 
-/// Finds out what can go, children before parents, and what stays.
-pub(super) fn plan(state: &State, unrooting: Unrooting<'_>) -> Result<Plan<CommitId>, StoreError> {
-    let mut rows: Vec<&Commit> = unrooting.commits.iter().filter_map(|id| state.commits.get(id)).collect();
-    rows.sort_by_key(|commit| (std::cmp::Reverse(commit.depth), commit.id));
-    rows.dedup_by_key(|commit| commit.id);
-    removal::plan(state, unrooting, rows.iter().map(|commit| commit.id).collect())
-}
-
 impl Holders for State {
     type Commit = CommitId;
+    type Key = CommitId;
+
+    fn find(&self, ids: &[CommitId]) -> Result<Vec<CommitId>, StoreError> {
+        let mut rows: Vec<&Commit> = ids.iter().filter_map(|id| self.commits.get(id)).collect();
+        rows.sort_by_key(|commit| (std::cmp::Reverse(commit.depth), commit.id));
+        rows.dedup_by_key(|commit| commit.id);
+        Ok(rows.iter().map(|commit| commit.id).collect())
+    }
+
+    fn key(&self, commit: CommitId) -> CommitId {
+        commit
+    }
 
     fn id(&self, commit: CommitId) -> CommitId {
         commit

@@ -7,7 +7,7 @@ use stemmata_store::{Session, SessionOrigin};
 
 use super::turns_of;
 
-/// Returns a session as it is stored, without what a listing adds.
+/// Returns a stored session for a response. Fields that only listings fill in are absent.
 pub fn session_shown(session: &Session) -> v1::Session {
     let (origin, placed_from) = match session.origin {
         SessionOrigin::Imported => ("imported", None),
@@ -54,7 +54,7 @@ pub fn session_shown(session: &Session) -> v1::Session {
     }
 }
 
-/// Returns a title as every response holds it: clean, and none where nothing is left.
+/// Cleans a stored title for a response: no control characters; `None` if the title is then empty.
 pub fn title_shown(stored: Option<&str>) -> Option<String> {
     stored.map(clean).filter(|title| !title.is_empty())
 }

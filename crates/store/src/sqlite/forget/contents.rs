@@ -12,7 +12,7 @@ use crate::rules::coding::{Coding, encode};
 use crate::rules::pieces::{self, Piece};
 use crate::rules::sweep::{self, Contents, Lines, Lists, Swept};
 use crate::sqlite::ahead::{Named, Scan};
-use crate::sqlite::failure::During;
+use crate::sqlite::failure::{During, unreadable};
 use crate::sqlite::ledger;
 use crate::sqlite::marks::{self, CONDEMNED_CONTENT};
 use crate::sqlite::packs::Packs;
@@ -37,7 +37,7 @@ pub(in crate::sqlite) fn give_up(
     going: (BTreeSet<i64>, &BTreeSet<i64>),
     lines: Lines<'_, i64>,
 ) -> Result<(Swept, BTreeSet<i64>), StoreError> {
-    let mut tables = Tables { connection, packs, scan, packed: BTreeSet::new() };
+    let mut tables = Tables { connection, packs, scan, packed: BTreeSet::new(), copied_of: None };
     let swept = sweep::give_up(&mut tables, going, lines)?;
     Ok((swept, tables.packed))
 }
@@ -48,6 +48,8 @@ struct Tables<'a> {
     scan: Scan<'a>,
     /// Rows that went and were in packs.
     packed: BTreeSet<i64>,
+    /// The list that ranges are copied for, and its id: a list may have thousands of ranges.
+    copied_of: Option<(i64, ArtifactId)>,
 }
 
 impl Contents for Tables<'_> {
@@ -116,7 +118,11 @@ impl Contents for Tables<'_> {
         let mut bytes = Vec::new();
         let mut decoded = Vec::new();
         let mut literals = Literals::within_write(self.connection, self.packs, &mut decoded);
-        let id = literals.hash_of(of)?.unwrap_or(ArtifactId::from_bytes([0; 32]));
+        let id = match self.copied_of.filter(|(list, _)| *list == of) {
+            Some((_, id)) => id,
+            None => literals.hash_of(of)?.ok_or_else(|| unreadable("content.hash", &of, &"nothing"))?,
+        };
+        self.copied_of = Some((of, id));
         read_pieces(&mut literals, id, &[range], &mut |part| {
             bytes.extend_from_slice(part);
             Ok(())

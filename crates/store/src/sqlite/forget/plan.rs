@@ -7,7 +7,7 @@ use stemmata_model::CommitId;
 
 use crate::error::StoreError;
 use crate::rules::codes::{KIND_PIN, KIND_TAG};
-use crate::rules::removal::{EachSession, Holders, Named, Plan, SeenBy, Unrooting};
+use crate::rules::removal::{self, EachSession, Holders, Named, Plan, SeenBy, Unrooting};
 use crate::rules::state;
 use crate::sqlite::failure::During;
 use crate::sqlite::read::commits::key_of;
@@ -70,14 +70,22 @@ pub(in crate::sqlite) fn plan(
     connection: &Connection,
     unrooting: Unrooting<'_>,
 ) -> Result<Plan<Row>, StoreError> {
-    let rows = rows_of(connection, unrooting.commits)?;
-    crate::rules::removal::plan(&Tables(connection), unrooting, rows)
+    removal::plan(&Tables(connection), unrooting)
 }
 
 struct Tables<'c>(&'c Connection);
 
 impl Holders for Tables<'_> {
     type Commit = Row;
+    type Key = i64;
+
+    fn find(&self, ids: &[CommitId]) -> Result<Vec<Row>, StoreError> {
+        rows_of(self.0, ids)
+    }
+
+    fn key(&self, row: Row) -> i64 {
+        row.commit.row
+    }
 
     fn id(&self, row: Row) -> CommitId {
         row.commit.id
@@ -129,17 +137,13 @@ impl Holders for Tables<'_> {
         Ok(())
     }
 
-    fn children(&self, row: Row) -> Result<Vec<CommitId>, StoreError> {
+    fn children(&self, row: Row) -> Result<Vec<i64>, StoreError> {
         self.0
             .prepare_cached(
-                "SELECT id FROM commits WHERE row = ?1 + 1 AND parent = ?1 \
-                 UNION ALL SELECT id FROM commits WHERE parent = ?1 AND parent <> row - 1",
+                "SELECT row FROM commits WHERE row = ?1 + 1 AND parent = ?1 \
+                 UNION ALL SELECT row FROM commits WHERE parent = ?1 AND parent <> row - 1",
             )
-            .and_then(|mut statement| {
-                let rows =
-                    statement.query_map([row.commit.row], |row| Ok(CommitId::from_bytes(row.get(0)?)))?;
-                rows.collect()
-            })
+            .and_then(|mut statement| statement.query_map([row.commit.row], |row| row.get(0))?.collect())
             .during(PLANNING)
     }
 }
