@@ -6,14 +6,16 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 
 use super::failure::During;
 use super::ledger::forget::is_line;
+use super::read::contents::pieces_of;
 use crate::error::StoreError;
 use crate::rules::coding::Coding;
-use crate::rules::pieces::{self, Piece};
+use crate::rules::pieces;
 use crate::rules::state;
+use crate::sqlite::statements::{columns, one};
 
 const READING: &str = "reading what is needed";
 
@@ -58,12 +60,8 @@ impl Scan<'_> {
             let own = ahead.leaning.iter().skip(from).take_while(|(piece, _)| piece == row);
             found.extend(own.map(|(_, list)| *list));
         }
-        let mut statement =
-            connection.prepare("SELECT row FROM content WHERE row > ?1 AND coding = 3").during(READING)?;
-        let new = statement.query_map([ahead.last_content], |row| row.get(0)).during(READING)?;
-        for row in new {
-            found.insert(row.during(READING)?);
-        }
+        let sql = "SELECT row FROM content WHERE row > ?1 AND coding = 3";
+        found.extend(connection.during(READING).list::<i64, Vec<i64>>(sql, [ahead.last_content], one)?);
         // Some of them have bytes again, and may have them as lists.
         found.extend(&ahead.forgotten);
         Ok(Some(found))
@@ -98,25 +96,13 @@ impl Ahead {
         for commit in &ahead.commits {
             if commit.is_hole { &mut named } else { &mut needed }.extend(commit.contents());
         }
-        let mut lines =
-            connection.prepare("SELECT content FROM event WHERE content IS NOT NULL").during(READING)?;
-        let lines = lines.query_map([], |row| row.get(0)).during(READING)?;
-        for line in lines {
-            needed.insert(line.during(READING)?);
-        }
+        let sql = "SELECT content FROM event WHERE content IS NOT NULL";
+        needed.extend(connection.during(READING).list::<i64, Vec<i64>>(sql, [], one)?);
         let mut parts: HashSet<i64> = HashSet::new();
-        let mut statement = connection
-            .prepare(
-                "SELECT row, length, coding, iif(coding = 3, bytes, NULL) FROM content \
-                 UNION ALL SELECT row, length, 0, NULL FROM packed",
-            )
-            .during(READING)?;
-        let mut rows = statement.query([]).during(READING)?;
-        while let Some(row) = rows.next().during(READING)? {
-            let number: i64 = row.get(0).during(READING)?;
-            let length: i64 = row.get(1).during(READING)?;
-            let coding: i64 = row.get(2).during(READING)?;
-            let list: Option<Vec<u8>> = row.get(3).during(READING)?;
+        let sql = "SELECT row, length, coding, iif(coding = 3, bytes, NULL) FROM content \
+                   UNION ALL SELECT row, length, 0, NULL FROM packed";
+        type Columns = (i64, i64, i64, Option<Vec<u8>>);
+        connection.during(READING).each(sql, [], columns, |(number, length, coding, list): Columns| {
             let is_left = coding == Coding::Forgotten.number();
             let is_needed = needed.contains(&number);
             let has_bytes = list.is_none() && !is_left;
@@ -134,7 +120,8 @@ impl Ahead {
             if !is_kept {
                 ahead.orphans.insert(number, if has_bytes { length.cast_unsigned() } else { 0 });
             }
-        }
+            Ok(())
+        })?;
         ahead.orphans.retain(|row, _| !parts.contains(row));
         ahead.leaning.sort_unstable();
         ahead.leaning.dedup();
@@ -148,7 +135,7 @@ impl Ahead {
         for content in self.since(connection)?.into_iter().filter(is_news).flat_map(|named| named.contents())
         {
             orphans.remove(&content);
-            for piece in list_of(connection, content)? {
+            for piece in pieces_of(connection, content)? {
                 orphans.remove(&piece.of);
             }
         }
@@ -160,11 +147,9 @@ impl Ahead {
     fn since(&self, connection: &Connection) -> Result<Vec<Named>, StoreError> {
         let mut found = Vec::new();
         each_above(connection, self.last_commit, &mut |named| found.push(named))?;
-        let mut statement = connection
-            .prepare_cached("SELECT row, state, artifact, native FROM commits WHERE row = ?1")
-            .during(READING)?;
+        let sql = "SELECT row, state, artifact, native FROM commits WHERE row = ?1";
         for hole in self.commits.iter().filter(|named| named.is_hole) {
-            found.extend(statement.query_row([hole.commit], take).optional().during(READING)?);
+            found.extend(connection.during(READING).first(sql, [hole.commit], take)?);
         }
         Ok(found)
     }
@@ -176,7 +161,7 @@ fn keep_lines(connection: &Connection, orphans: &mut HashMap<i64, u64>) -> Resul
     for row in orphans.keys() {
         if is_line(connection, *row)? {
             kept.push(*row);
-            kept.extend(list_of(connection, *row)?.into_iter().map(|piece| piece.of));
+            kept.extend(pieces_of(connection, *row)?.into_iter().map(|piece| piece.of));
         }
     }
     for row in kept {
@@ -186,27 +171,16 @@ fn keep_lines(connection: &Connection, orphans: &mut HashMap<i64, u64>) -> Resul
 }
 
 fn each_above(connection: &Connection, row: i64, act: &mut dyn FnMut(Named)) -> Result<(), StoreError> {
-    let mut statement = connection
-        .prepare_cached("SELECT row, state, artifact, native FROM commits WHERE row > ?1")
-        .during(READING)?;
-    let mut rows = statement.query([row]).during(READING)?;
-    while let Some(row) = rows.next().during(READING)? {
-        act(take(row).during(READING)?);
-    }
-    Ok(())
+    let sql = "SELECT row, state, artifact, native FROM commits WHERE row > ?1";
+    connection.during(READING).each(sql, [row], take, |named| {
+        act(named);
+        Ok(())
+    })
 }
 
 fn take(row: &rusqlite::Row<'_>) -> rusqlite::Result<Named> {
     let is_hole = state::is_hole(row.get(1)?);
     Ok(Named { commit: row.get(0)?, is_hole, artifact: row.get(2)?, native: row.get(3)? })
-}
-
-fn list_of(connection: &Connection, row: i64) -> Result<Vec<Piece>, StoreError> {
-    let list: Option<Vec<u8>> = connection
-        .prepare_cached("SELECT bytes FROM content WHERE row = ?1 AND coding = 3")
-        .and_then(|mut statement| statement.query_row([row], |row| row.get(0)).optional())
-        .during(READING)?;
-    list.map_or_else(|| Ok(Vec::new()), |list| pieces::list_of(&list, &row))
 }
 
 #[cfg(test)]

@@ -8,12 +8,12 @@ use rusqlite::{Connection, params};
 use stemmata_model::CommitId;
 
 use super::failure::During;
-use super::read::metadata::take_audit;
 use super::seals::{ANNOTATION, execute_sealed};
 use crate::error::StoreError;
 use crate::rules::annotation::standing_records;
 use crate::rules::codes::{self, KIND_AUDIT, KIND_SUMMARY};
-use crate::rules::rows::audit_record;
+use crate::rules::rows::{AuditRow, audit_record};
+use crate::sqlite::statements::{columns, one};
 use crate::write::AuditRecord;
 
 const KEEPING: &str = "keeping a commit's metadata";
@@ -27,12 +27,11 @@ const REPLACE: &str = "INSERT OR REPLACE INTO annotation (commit_row, kind, numb
 
 /// Returns the number that the next row of a kind gets.
 pub(super) fn next_number(connection: &Connection, row: i64, kind: i64) -> Result<i64, StoreError> {
-    connection
-        .prepare_cached(
-            "SELECT ifnull(max(number), 0) + 1 FROM annotation WHERE commit_row = ?1 AND kind = ?2",
-        )
-        .and_then(|mut statement| statement.query_row([row, kind], |found| found.get(0)))
-        .during(KEEPING)
+    connection.during(KEEPING).only(
+        "SELECT ifnull(max(number), 0) + 1 FROM annotation WHERE commit_row = ?1 AND kind = ?2",
+        [row, kind],
+        one,
+    )
 }
 
 /// Returns all records of a commit.
@@ -41,13 +40,9 @@ pub(super) fn audit(
     id: CommitId,
     row: i64,
 ) -> Result<BTreeSet<AuditRecord>, StoreError> {
-    let mut statement = connection
-        .prepare_cached(
-            "SELECT at, by, change, text, source FROM annotation WHERE commit_row = ?1 AND kind = ?2",
-        )
-        .during(KEEPING)?;
-    let rows = statement.query_map([row, KIND_AUDIT], take_audit).during(KEEPING)?;
-    rows.map(|columns| audit_record(columns.during(KEEPING)?, id)).collect()
+    let sql = "SELECT at, by, change, text, source FROM annotation WHERE commit_row = ?1 AND kind = ?2";
+    let rows: Vec<AuditRow> = connection.during(KEEPING).list(sql, [row, KIND_AUDIT], columns)?;
+    rows.into_iter().map(|columns| audit_record(columns, id)).collect()
 }
 
 /// Says whether a commit has this record.
@@ -58,16 +53,9 @@ pub(super) fn is_recorded(
 ) -> Result<bool, StoreError> {
     let (change, text, source) = codes::change(&record.change);
     let (at, by) = (record.at.as_micros(), record.by.as_str());
-    connection
-        .prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM annotation WHERE commit_row = ?1 AND kind = ?2 AND at = ?3 AND by = ?4 \
-             AND change = ?5 AND text IS ?6 AND source IS ?7)",
-        )
-        .and_then(|mut statement| {
-            let values = params![row, KIND_AUDIT, at, by, change, text, source];
-            statement.query_row(values, |found| found.get(0))
-        })
-        .during(KEEPING)
+    let sql = "SELECT EXISTS (SELECT 1 FROM annotation WHERE commit_row = ?1 AND kind = ?2 AND at = ?3 AND by = ?4 \
+             AND change = ?5 AND text IS ?6 AND source IS ?7)";
+    connection.during(KEEPING).only(sql, params![row, KIND_AUDIT, at, by, change, text, source], one)
 }
 
 /// Returns what stands of one kind, as the records that set it; with a text, of that text only.
@@ -76,19 +64,11 @@ pub(super) fn standing(
     (id, row): (CommitId, i64),
     (kind, text): (i64, Option<&str>),
 ) -> Result<Vec<AuditRecord>, StoreError> {
-    let mut statement = connection
-        .prepare_cached(
-            "SELECT at, by, text, source FROM annotation WHERE commit_row = ?1 AND kind = ?2 \
-             AND (?3 IS NULL OR text = ?3)",
-        )
-        .during(KEEPING)?;
-    let change = codes::change_of(kind);
-    let rows = statement
-        .query_map(params![row, kind, text], |row| {
-            Ok((row.get(0)?, row.get(1)?, change, row.get(2)?, row.get(3)?))
-        })
-        .during(KEEPING)?;
-    rows.map(|columns| audit_record(columns.during(KEEPING)?, id)).collect()
+    let sql = "SELECT at, by, ?4, text, source FROM annotation WHERE commit_row = ?1 AND kind = ?2 \
+               AND (?3 IS NULL OR text = ?3)";
+    let values = params![row, kind, text, codes::change_of(kind)];
+    let rows: Vec<AuditRow> = connection.during(KEEPING).list(sql, values, columns)?;
+    rows.into_iter().map(|columns| audit_record(columns, id)).collect()
 }
 
 /// Writes a row, in the place of the one with its number: the change, the text and the source.
@@ -118,9 +98,8 @@ pub(super) fn keep_standing(
     records: &BTreeSet<AuditRecord>,
 ) -> Result<(), StoreError> {
     connection
-        .prepare_cached("DELETE FROM annotation WHERE commit_row = ?1 AND kind < ?2")
-        .and_then(|mut statement| statement.execute([row, KIND_AUDIT]))
-        .during(KEEPING)?;
+        .during(KEEPING)
+        .run("DELETE FROM annotation WHERE commit_row = ?1 AND kind < ?2", [row, KIND_AUDIT])?;
     let mut numbers: BTreeMap<i64, i64> = BTreeMap::new();
     for record in standing_records(records) {
         let (kind, text, source) = codes::standing(&record.change);

@@ -8,12 +8,16 @@ use crate::error::StoreError;
 
 pub(super) use crate::error::unreadable;
 
-/// Names the operation that a database error came from.
-pub(super) trait During<T> {
-    fn during(self, operation: &'static str) -> Result<T, StoreError>;
+/// Names the operation that something is part of, for the errors of the database.
+pub(super) trait During {
+    type Out;
+
+    fn during(self, operation: &'static str) -> Self::Out;
 }
 
-impl<T> During<T> for rusqlite::Result<T> {
+impl<T> During for rusqlite::Result<T> {
+    type Out = Result<T, StoreError>;
+
     fn during(self, operation: &'static str) -> Result<T, StoreError> {
         self.map_err(|source| store_error(source, operation))
     }

@@ -3,11 +3,15 @@
 //! The first to come leads: it applies what all have queued, then hands the lead to one that came meanwhile.
 //! No thread is needed for that, so that a lone writer waits for nobody. What a batch means is `write`'s.
 
+mod writer;
+
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::write::{Answer, Writer};
+pub(super) use self::writer::Writer;
+
+use super::write::Answer;
 use crate::error::StoreError;
 use crate::ledger::Durability;
 use crate::rules::prepare::Prepared;

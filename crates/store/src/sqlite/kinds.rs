@@ -1,12 +1,13 @@
 //! The few combinations of format, template and rules that commits have, by their row; real stores have a dozen.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use stemmata_model::{Commit, FormatId, RulesHash, Template};
 
 use super::failure::{During, unreadable};
 use crate::error::StoreError;
 use crate::rules::recent::Interned;
 use crate::rules::rows::{CommitRow, Kind};
+use crate::sqlite::statements::{columns, one};
 
 /// Kinds met so far on one connection.
 #[derive(Debug, Default)]
@@ -32,11 +33,8 @@ impl Kinds {
 
 fn read(connection: &Connection, row: i64) -> Result<Kind, StoreError> {
     let (format, template, rules): (String, String, Vec<u8>) = connection
-        .prepare_cached("SELECT format, template, rules FROM kind WHERE row = ?1")
-        .and_then(|mut statement| {
-            statement.query_row([row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-        })
-        .during("reading a kind of commit")?;
+        .during("reading a kind of commit")
+        .only("SELECT format, template, rules FROM kind WHERE row = ?1", [row], columns)?;
     let rules = <[u8; 32]>::try_from(rules).map_err(|found| unreadable("kind.rules", &row, &found.len()))?;
     Ok(Kind {
         format: FormatId::new(format).map_err(|error| unreadable("kind.format", &row, &error))?,
@@ -47,15 +45,15 @@ fn read(connection: &Connection, row: i64) -> Result<Kind, StoreError> {
 
 fn find(connection: &Connection, kind: &Kind) -> Result<i64, StoreError> {
     let values = params![kind.format.as_str(), kind.template.as_str(), kind.rules.0.as_slice()];
-    let found = connection
-        .prepare_cached("SELECT row FROM kind WHERE format = ?1 AND template = ?2 AND rules = ?3")
-        .and_then(|mut statement| statement.query_row(values, |row| row.get(0)).optional())
-        .during("looking up a kind of commit")?;
+    let found = connection.during("looking up a kind of commit").first(
+        "SELECT row FROM kind WHERE format = ?1 AND template = ?2 AND rules = ?3",
+        values,
+        one,
+    )?;
     if let Some(row) = found {
         return Ok(row);
     }
     connection
-        .prepare_cached("INSERT INTO kind (format, template, rules) VALUES (?1, ?2, ?3)")
-        .and_then(|mut statement| statement.insert(values))
         .during("storing a kind of commit")
+        .insert("INSERT INTO kind (format, template, rules) VALUES (?1, ?2, ?3)", values)
 }

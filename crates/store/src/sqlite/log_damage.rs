@@ -161,7 +161,7 @@ impl SqliteStore {
         // Somebody may be writing: what counts is what is there when nobody does. A store that cannot be written is
         // one that nobody writes.
         let calm = self.group.with_writer(|writer| {
-            writer.maintain_or_undo(false, |connection| {
+            writer.rehearse(|connection| {
                 let looked = look(&self.path, page_bytes)?;
                 let lost = looked.lost.filter(|lost| !is_known(connection, *lost).unwrap_or(false));
                 Ok(Found { lost, ..looked })

@@ -180,7 +180,7 @@ impl SqliteStore {
 
     /// Finds out what would happen.
     fn planned<T>(&self, act: &Act<'_, T>) -> Result<(T, BTreeSet<i64>), StoreError> {
-        self.group.with_writer(|writer| writer.maintain_or_undo(false, act))
+        self.group.with_writer(|writer| writer.rehearse(act))
     }
 
     /// Finds out what would happen, rewrites packs without what goes from them, and then lets it happen. The caller
@@ -200,7 +200,7 @@ impl SqliteStore {
         let policy = Policy { garbage, level: None };
         let rewrite = packs::rewrite::prepare(&self.maintained(), &planned, policy)?;
         self.group.with_writer(|writer| {
-            writer.maintain_or_undo(true, |connection| {
+            writer.maintain(|connection| {
                 let (done, packed) = act(connection)?;
                 // Somebody wrote meanwhile: what goes from packs is not what was prepared.
                 if packed != planned {

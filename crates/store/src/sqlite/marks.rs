@@ -2,13 +2,14 @@
 //!
 //! Specified in `docs/format/store.md`; what follows from a mark is decided where it is read.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use stemmata_model::{CommitId, CommitPrefix, Timestamp, to_u64};
 
 use super::failure::{During, unreadable};
 use super::seals::MARK;
 use crate::error::StoreError;
 use crate::maintain::forget::Tombstone;
+use crate::sqlite::statements::{columns, one};
 
 /// A commit that was forgotten: by its id.
 pub(super) const TOMBSTONE: i64 = 0;
@@ -46,15 +47,11 @@ pub(super) struct Present {
 
 impl Present {
     pub(super) fn load(connection: &Connection) -> Result<Self, StoreError> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM mark WHERE kind IN (0, 4)), \
+                 EXISTS (SELECT 1 FROM mark WHERE kind BETWEEN 1 AND 2)";
         connection
-            .prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM mark WHERE kind IN (0, 4)), \
-                 EXISTS (SELECT 1 FROM mark WHERE kind BETWEEN 1 AND 2)",
-            )
-            .and_then(|mut statement| {
-                statement.query_row([], |row| Ok(Self { tombstones: row.get(0)?, condemned: row.get(1)? }))
-            })
             .during("looking for marks")
+            .only(sql, [], |row| Ok(Self { tombstones: row.get(0)?, condemned: row.get(1)? }))
     }
 }
 
@@ -78,10 +75,12 @@ pub(super) fn set(
     let values = params![kind, key, at.as_micros(), by];
     let seal = MARK.seal(values).during(MARKING)?;
     connection
-        .prepare_cached("INSERT OR IGNORE INTO mark (kind, key, at, by, seal) VALUES (?1, ?2, ?3, ?4, ?5)")
-        .and_then(|mut statement| statement.execute(params![kind, key, at.as_micros(), by, seal]))
-        .map(|changed| changed > 0)
         .during(MARKING)
+        .run(
+            "INSERT OR IGNORE INTO mark (kind, key, at, by, seal) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![kind, key, at.as_micros(), by, seal],
+        )
+        .map(|changed| changed > 0)
 }
 
 /// Returns when a mark was set and by whom.
@@ -89,22 +88,19 @@ pub(super) fn of(
     connection: &Connection,
     (kind, key): (i64, &[u8]),
 ) -> Result<Option<(Timestamp, Option<String>)>, StoreError> {
-    connection
-        .prepare_cached("SELECT at, by FROM mark WHERE kind = ?1 AND key = ?2")
-        .and_then(|mut statement| {
-            let row = |row: &rusqlite::Row<'_>| Ok((Timestamp::from_micros(row.get(0)?), row.get(1)?));
-            statement.query_row(params![kind, key], row).optional()
-        })
-        .during("looking for marks")
+    connection.during("looking for marks").first(
+        "SELECT at, by FROM mark WHERE kind = ?1 AND key = ?2",
+        params![kind, key],
+        |row: &rusqlite::Row<'_>| Ok((Timestamp::from_micros(row.get(0)?), row.get(1)?)),
+    )
 }
 
 /// Removes a mark, and says whether it was there.
 pub(super) fn remove(connection: &Connection, kind: i64, key: &[u8]) -> Result<bool, StoreError> {
     connection
-        .prepare_cached("DELETE FROM mark WHERE kind = ?1 AND key = ?2")
-        .and_then(|mut statement| statement.execute(params![kind, key]))
-        .map(|changed| changed > 0)
         .during(MARKING)
+        .run("DELETE FROM mark WHERE kind = ?1 AND key = ?2", params![kind, key])
+        .map(|changed| changed > 0)
 }
 
 /// Says what a commit became; what was said before stays.
@@ -125,14 +121,9 @@ pub(super) fn redirects(
 ) -> Result<Vec<(CommitId, CommitId)>, StoreError> {
     let after: Vec<u8> = after.map(|id| id.to_bytes().to_vec()).unwrap_or_default();
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows: Vec<([u8; 16], String)> = connection
-        .prepare_cached("SELECT key, by FROM mark WHERE kind = ?1 AND key > ?2 ORDER BY key LIMIT ?3")
-        .and_then(|mut statement| {
-            let rows =
-                statement.query_map(params![REDIRECT, after, limit], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            rows.collect()
-        })
-        .during("reading redirects")?;
+    let sql = "SELECT key, by FROM mark WHERE kind = ?1 AND key > ?2 ORDER BY key LIMIT ?3";
+    let ask = connection.during("reading redirects");
+    let rows: Vec<([u8; 16], String)> = ask.list(sql, params![REDIRECT, after, limit], columns)?;
     let read = |(from, to): ([u8; 16], String)| {
         let to = to.parse().map_err(|_| unreadable("mark.by", &to, &"no id of a commit"))?;
         Ok((CommitId::from_bytes(from), to))
@@ -148,35 +139,25 @@ pub(super) fn tombstones_in(
 ) -> Result<Vec<CommitId>, StoreError> {
     let (low, high) = (prefix.low.to_bytes(), prefix.high.to_bytes());
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    connection
-        .prepare_cached(
-            "SELECT key FROM mark WHERE kind = ?1 AND key BETWEEN ?2 AND ?3 ORDER BY key LIMIT ?4",
-        )
-        .and_then(|mut statement| {
-            let values = params![TOMBSTONE, low, high, limit];
-            let rows = statement.query_map(values, |row| Ok(CommitId::from_bytes(row.get(0)?)))?;
-            rows.collect()
-        })
-        .during("looking for tombstones")
+    connection.during("looking for tombstones").list(
+        "SELECT key FROM mark WHERE kind = ?1 AND key BETWEEN ?2 AND ?3 ORDER BY key LIMIT ?4",
+        params![TOMBSTONE, low, high, limit],
+        |row| Ok(CommitId::from_bytes(row.get(0)?)),
+    )
 }
 
 /// Returns when a mark was set.
 pub(super) fn at(connection: &Connection, kind: i64, key: &[u8]) -> Result<Option<i64>, StoreError> {
-    connection
-        .prepare_cached("SELECT at FROM mark WHERE kind = ?1 AND key = ?2")
-        .and_then(|mut statement| statement.query_row(params![kind, key], |row| row.get(0)).optional())
-        .during("looking for a mark")
+    connection.during("looking for a mark").first(
+        "SELECT at FROM mark WHERE kind = ?1 AND key = ?2",
+        params![kind, key],
+        one,
+    )
 }
 
 /// Returns all marks of a kind, with the time that they were set at.
 pub(super) fn all(connection: &Connection, kind: i64) -> Result<Vec<(Vec<u8>, i64)>, StoreError> {
-    connection
-        .prepare("SELECT key, at FROM mark WHERE kind = ?1")
-        .and_then(|mut statement| {
-            let rows = statement.query_map([kind], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            rows.collect()
-        })
-        .during("looking for marks")
+    connection.during("looking for marks").list("SELECT key, at FROM mark WHERE kind = ?1", [kind], columns)
 }
 
 /// Returns the mark that stands for a tombstone. Names of sessions and paths are no commit ids: what is kept of

@@ -28,6 +28,7 @@ mod read;
 mod repair;
 mod seals;
 mod shrink;
+mod statements;
 mod stored;
 mod upkeep;
 mod versions;
@@ -49,12 +50,11 @@ pub(crate) use self::open::{
 
 use self::alone::Shared;
 use self::failure::During;
-use self::group::Group;
+use self::group::{Group, Writer};
 use self::log::Log;
 use self::open::Opened;
 use self::packs::Packs;
 use self::read::{Borrowed, Pool};
-use self::write::Writer;
 use crate::error::StoreError;
 use crate::filters::{SessionFilter, TipFilter};
 use crate::ledger::{Coverage, Durability};

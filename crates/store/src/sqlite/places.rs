@@ -69,10 +69,7 @@ impl<'p> PlaceKey<'p> {
             "UPDATE OR REPLACE {} SET path = ?1, machine = '', seal = NULL WHERE path = ?2 AND machine = ?3",
             of.table()
         );
-        connection
-            .prepare_cached(&sql)
-            .and_then(|mut statement| statement.execute(self.values()))
-            .during("storing what belongs to a transcript")?;
+        connection.during("storing what belongs to a transcript").run(&sql, self.values())?;
         Ok(())
     }
 

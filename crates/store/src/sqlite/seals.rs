@@ -11,6 +11,7 @@ use rusqlite::{Connection, ToSql, params_from_iter};
 use super::failure::During;
 use crate::error::StoreError;
 use crate::rules::seals::{KEPT, Sealable};
+use crate::seam::{Damage, Verified};
 
 pub(super) use crate::rules::seals::{
     ANNOTATION, COVERAGE, CURSOR, EVENT, EVENT_KEY, LEDGER, LEDGER_MARK, LINK, MARK, NAME, ORIGIN, PLACEMENT,
@@ -80,6 +81,23 @@ impl Sealed {
             });
         }
         Ok(())
+    }
+
+    /// Reports each row whose seal is not its own, but for those that are kept: these are counted.
+    pub(super) fn verify(
+        &self,
+        connection: &Connection,
+        verified: &mut Verified,
+        found: &mut dyn FnMut(Damage),
+    ) -> Result<(), StoreError> {
+        self.broken(connection, "verifying the store", &mut |broken| {
+            if broken.is_kept {
+                verified.kept_rows += 1;
+                return;
+            }
+            let message = format!("the row of {} is not what was written", self.named(&broken));
+            found(Damage { check: "seal", object: self.table.to_owned(), message });
+        })
     }
 
     /// Writes a row over the one with a key.
@@ -185,10 +203,7 @@ pub(super) fn execute_sealed(
 ) -> Result<usize, StoreError> {
     let seal = sealed.seal(values).during(operation)?;
     let with_seal: Vec<&dyn ToSql> = values.iter().copied().chain([&seal as &dyn ToSql]).collect();
-    connection
-        .prepare_cached(sql)
-        .and_then(|mut statement| statement.execute(with_seal.as_slice()))
-        .during(operation)
+    connection.during(operation).run(sql, with_seal.as_slice())
 }
 
 #[cfg(test)]

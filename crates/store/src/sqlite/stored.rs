@@ -2,13 +2,14 @@
 //!
 //! The order of storing is that of the rows of `commits`.
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 use stemmata_model::{Commit, MachineId, Timestamp};
 
 use super::failure::{During, unreadable};
 use super::{SqliteStore, marks};
 use crate::error::StoreError;
 use crate::seam::{DueKey, DueStamp, Follow, StoredAt, UnseenKey};
+use crate::sqlite::statements::columns;
 use crate::write::SessionKey;
 
 impl Follow for SqliteStore {
@@ -128,12 +129,8 @@ fn unseen(connection: &Connection, limit: usize) -> Result<Vec<UnseenKey>, Store
         let (key, at): (Vec<u8>, i64) = (row.get(0).during(READING)?, row.get(1).during(READING)?);
         let (key, origin) = key_of(key)?;
         let session: Option<(String, Option<String>, String)> = connection
-            .prepare_cached("SELECT machine, path, session FROM origin WHERE row = ?1")
-            .and_then(|mut statement| {
-                let take = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-                statement.query_row([origin], take).optional()
-            })
-            .during("reading who saw a commit")?;
+            .during("reading who saw a commit")
+            .first("SELECT machine, path, session FROM origin WHERE row = ?1", [origin], columns)?;
         let Some((machine, path, session)) = session else { continue };
         let machine =
             MachineId::new(machine).map_err(|error| unreadable("origin.machine", &origin, &error))?;

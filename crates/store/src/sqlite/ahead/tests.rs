@@ -55,7 +55,7 @@ fn collect_late(store: &SqliteStore, retired: &[CommitId], meanwhile: impl FnOnc
     let ahead = store.read(|reader| Ahead::read(reader.connection())).expect("read");
     meanwhile();
     let done = store.group.with_writer(|writer| {
-        writer.maintain_or_undo(true, |connection| {
+        writer.maintain(|connection| {
             collect::collect((connection, &store.packs), &ahead, &wish).map(|(done, _)| done)
         })
     });

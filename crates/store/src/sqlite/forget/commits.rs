@@ -2,7 +2,7 @@
 //!
 //! Their contents are `contents`'s.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use stemmata_model::{CommitId, to_u64};
 
 use super::plan::Row;
@@ -14,6 +14,7 @@ use crate::rules::tips::{Standing, Step, move_tip};
 use crate::sqlite::failure::During;
 use crate::sqlite::places::{OfPlace, PlaceKey};
 use crate::sqlite::read::commits::childless;
+use crate::sqlite::statements::columns;
 use crate::write::SessionKey;
 
 const REMOVING: &str = "removing commits";
@@ -56,13 +57,11 @@ pub(in crate::sqlite) fn remove(connection: &Connection, gone: &[Row]) -> Result
         .and_then(|_| connection.execute("DELETE FROM commits WHERE row IN (SELECT row FROM temp.gone)", []))
         .during(REMOVING)?;
     for parent in gone.iter().filter_map(|row| row.commit.parent) {
-        connection
-            .prepare_cached(concat!(
-                "UPDATE commits AS c SET tip = 1 WHERE row = ?1 AND tip = 0 AND state & 3 < 2 AND ",
-                childless!()
-            ))
-            .and_then(|mut statement| statement.execute([parent]))
-            .during(REMOVING)?;
+        let sql = concat!(
+            "UPDATE commits AS c SET tip = 1 WHERE row = ?1 AND tip = 0 AND state & 3 < 2 AND ",
+            childless!()
+        );
+        connection.during(REMOVING).run(sql, [parent])?;
     }
     // Numbers of rows that are gone may be given again: packing must look at those again.
     connection
@@ -93,13 +92,9 @@ pub(in crate::sqlite) fn hole(connection: &Connection, cut: &[Row]) -> Result<()
 pub(in crate::sqlite) fn silence(connection: &Connection, holes: &[Row]) -> Result<bool, StoreError> {
     let mut removed = 0;
     for row in holes {
-        removed += connection
-            .prepare_cached(
-                "DELETE FROM annotation WHERE commit_row = ?1 \
-                 AND (kind IN (0, 2) OR kind = 4 AND change IN (0, 3))",
-            )
-            .and_then(|mut statement| statement.execute([row.commit.row]))
-            .during("removing what was said of commits")?;
+        let sql = "DELETE FROM annotation WHERE commit_row = ?1 \
+                 AND (kind IN (0, 2) OR kind = 4 AND change IN (0, 3))";
+        removed += connection.during("removing what was said of commits").run(sql, [row.commit.row])?;
     }
     Ok(removed > 0)
 }
@@ -136,11 +131,7 @@ pub(in crate::sqlite) fn clear_sessions(connection: &Connection, wish: &Forget) 
     }
     for key in &wish.untitled {
         cleared += connection
-            .prepare_cached(
-                "UPDATE session SET title = NULL, seal = NULL WHERE path = ?1 AND machine = ?2 AND title IS NOT NULL",
-            )
-            .and_then(|mut statement| statement.execute([key.path.as_str(), key.machine.as_str()]))
-            .during(CLEARING)?;
+            .during(CLEARING).run("UPDATE session SET title = NULL, seal = NULL WHERE path = ?1 AND machine = ?2 AND title IS NOT NULL", [key.path.as_str(), key.machine.as_str()])?;
     }
     Ok(cleared > 0)
 }
@@ -183,23 +174,17 @@ fn name(connection: &Connection, gone: &[Row]) -> Result<(), StoreError> {
              CREATE TEMP TABLE IF NOT EXISTS touched (row INTEGER PRIMARY KEY); DELETE FROM temp.gone;",
         )
         .during(REMOVING)?;
-    let mut statement =
-        connection.prepare("INSERT INTO temp.gone (row, id) VALUES (?1, ?2)").during(REMOVING)?;
     for row in gone {
-        statement.execute(params![row.commit.row, row.commit.id.to_bytes()]).during(REMOVING)?;
+        let sql = "INSERT INTO temp.gone (row, id) VALUES (?1, ?2)";
+        connection.during(REMOVING).run(sql, params![row.commit.row, row.commit.id.to_bytes()])?;
     }
     Ok(())
 }
 
 /// Has sessions that ended at a commit that goes end at its nearest ancestor that stays.
 fn move_tips(connection: &Connection) -> Result<(), StoreError> {
-    let mut statement = connection
-        .prepare("SELECT s.path, s.machine, g.row FROM session s JOIN temp.gone g ON g.id = s.tip")
-        .during(REMOVING)?;
-    let ending: Vec<(String, String, i64)> = statement
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-        .and_then(Iterator::collect)
-        .during(REMOVING)?;
+    let sql = "SELECT s.path, s.machine, g.row FROM session s JOIN temp.gone g ON g.id = s.tip";
+    let ending: Vec<(String, String, i64)> = connection.during(REMOVING).list(sql, [], columns)?;
     for (path, machine, row) in ending {
         let standing = move_tip(row, |row| step(connection, row))?;
         let tip = standing.map(|standing| standing.tip.to_bytes());
@@ -217,16 +202,9 @@ fn move_tips(connection: &Connection) -> Result<(), StoreError> {
 
 fn step(connection: &Connection, row: i64) -> Result<Option<Step<i64>>, StoreError> {
     type Columns = ([u8; 16], Option<i64>, Vec<u8>, bool);
-    let found: Option<Columns> = connection
-        .prepare_cached(
-            "SELECT c.id, c.parent, c.figures, g.row IS NULL FROM commits c \
-             LEFT JOIN temp.gone g ON g.row = c.row WHERE c.row = ?1",
-        )
-        .and_then(|mut statement| {
-            let take = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
-            statement.query_row([row], take).optional()
-        })
-        .during(REMOVING)?;
+    let sql = "SELECT c.id, c.parent, c.figures, g.row IS NULL FROM commits c \
+             LEFT JOIN temp.gone g ON g.row = c.row WHERE c.row = ?1";
+    let found: Option<Columns> = connection.during(REMOVING).first(sql, [row], columns)?;
     let Some((id, parent, figures, stays)) = found else { return Ok(None) };
     let Figures { depth, cumulative_bytes, counts, .. } = Figures::decode(&figures, row)?;
     let id = CommitId::from_bytes(id);

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use stemmata_model::{ArtifactId, artifact_id};
 
 use crate::error::StoreError;
@@ -16,8 +16,9 @@ use crate::sqlite::failure::{During, unreadable};
 use crate::sqlite::ledger;
 use crate::sqlite::marks::{self, CONDEMNED_CONTENT};
 use crate::sqlite::packs::Packs;
-use crate::sqlite::read::contents::{key_of, read_pieces};
-use crate::sqlite::read::literals::Literals;
+use crate::sqlite::read::contents::{Known, find, pieces_of, read_pieces};
+use crate::sqlite::read::literals::{Literals, hash_of};
+use crate::sqlite::statements::{columns, one};
 use crate::sqlite::write::contents::pack_again;
 
 const SWEEPING: &str = "giving up contents";
@@ -57,23 +58,13 @@ impl Contents for Tables<'_> {
     type Commit = i64;
 
     fn pieces(&self, of: i64) -> Result<Vec<Piece>, StoreError> {
-        let list: Option<Vec<u8>> = self
-            .connection
-            .prepare_cached("SELECT bytes FROM content WHERE row = ?1 AND coding = 3")
-            .and_then(|mut statement| statement.query_row([of], |row| row.get(0)).optional())
-            .during(SWEEPING)?;
-        list.map_or_else(|| Ok(Vec::new()), |list| pieces::list_of(&list, &of))
+        pieces_of(self.connection, of)
     }
 
     fn own_bytes(&self, of: i64) -> Result<Option<u64>, StoreError> {
-        let length: Option<i64> = self
-            .connection
-            .prepare_cached(
-                "SELECT length FROM content WHERE row = ?1 AND coding < 3 \
-                 UNION ALL SELECT length FROM packed WHERE row = ?1",
-            )
-            .and_then(|mut statement| statement.query_row([of], |row| row.get(0)).optional())
-            .during(SWEEPING)?;
+        let sql = "SELECT length FROM content WHERE row = ?1 AND coding < 3 \
+                 UNION ALL SELECT length FROM packed WHERE row = ?1";
+        let length: Option<i64> = self.connection.during(SWEEPING).first(sql, [of], one)?;
         Ok(length.map(i64::cast_unsigned))
     }
 
@@ -97,19 +88,13 @@ impl Contents for Tables<'_> {
                 take(*list, self.pieces(*list)?);
             }
         } else {
-            let mut statement = self
-                .connection
-                .prepare("SELECT row, bytes FROM content WHERE coding = 3")
-                .during(SWEEPING)?;
-            let mut rows = statement.query([]).during(SWEEPING)?;
-            while let Some(row) = rows.next().during(SWEEPING)? {
-                let number: i64 = row.get(0).during(SWEEPING)?;
-                if !going.contains(&number) {
-                    let list = row.get_ref(1).during(SWEEPING)?;
-                    let list = list.as_bytes().map_err(rusqlite::Error::from).during(SWEEPING)?;
-                    take(number, pieces::list_of(list, &number)?);
+            let sql = "SELECT row, bytes FROM content WHERE coding = 3";
+            self.connection.during(SWEEPING).each(sql, [], columns, |(row, list): (i64, Vec<u8>)| {
+                if !going.contains(&row) {
+                    take(row, pieces::list_of(&list, &row)?);
                 }
-            }
+                Ok(())
+            })?;
         }
         Ok(found)
     }
@@ -120,7 +105,9 @@ impl Contents for Tables<'_> {
         let mut literals = Literals::within_write(self.connection, self.packs, &mut decoded);
         let id = match self.copied_of.filter(|(list, _)| *list == of) {
             Some((_, id)) => id,
-            None => literals.hash_of(of)?.ok_or_else(|| unreadable("content.hash", &of, &"nothing"))?,
+            None => {
+                hash_of(self.connection, of)?.ok_or_else(|| unreadable("content.hash", &of, &"nothing"))?
+            }
         };
         self.copied_of = Some((of, id));
         read_pieces(&mut literals, id, &[range], &mut |part| {
@@ -172,12 +159,12 @@ impl Tables<'_> {
     fn keep(&self, bytes: Vec<u8>) -> Result<i64, StoreError> {
         let hash = artifact_id(&bytes);
         let length = i64::try_from(bytes.len()).expect("a part is bounded");
-        let found = literal_row(self.connection, hash)?;
-        if let Some((row, true)) = found {
-            return Ok(row);
+        let found = find(self.connection, hash)?;
+        if let Some(known) = found.filter(|known| !known.is_forgotten && !known.is_list) {
+            return Ok(known.row);
         }
         let (coding, stored) = encode(bytes);
-        if let Some((row, false)) = found {
+        if let Some(Known { row, .. }) = found {
             // The same bytes as a list, or as a hole: the row stays and has them by itself from now on.
             self.connection
                 .execute(
@@ -201,16 +188,13 @@ impl Tables<'_> {
 }
 
 fn is_packed(connection: &Connection, row: i64) -> Result<bool, StoreError> {
-    connection
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM packed WHERE row = ?1)")
-        .and_then(|mut statement| statement.query_row([row], |row| row.get(0)))
-        .during(SWEEPING)
+    connection.during(SWEEPING).only("SELECT EXISTS (SELECT 1 FROM packed WHERE row = ?1)", [row], one)
 }
 
 /// Deletes a content's row.
 fn delete(connection: &Connection, row: i64) -> Result<(), StoreError> {
     for sql in ["DELETE FROM content WHERE row = ?1", "DELETE FROM packed WHERE row = ?1"] {
-        connection.prepare_cached(sql).and_then(|mut statement| statement.execute([row])).during(SWEEPING)?;
+        connection.during(SWEEPING).run(sql, [row])?;
     }
     // Its number may be given again.
     marks::remove(connection, CONDEMNED_CONTENT, &marks::content_key(row)).map(drop)
@@ -237,29 +221,5 @@ fn empty(connection: &Connection, row: i64) -> Result<(), StoreError> {
 
 /// Returns the row of a content whose bytes are there.
 pub(in crate::sqlite) fn stored(connection: &Connection, id: ArtifactId) -> Result<Option<i64>, StoreError> {
-    connection
-        .prepare_cached(
-            "SELECT row FROM content WHERE substr(hash, 1, 8) = ?1 AND hash = ?2 AND coding <> ?3 \
-             UNION ALL SELECT row FROM packed WHERE substr(hash, 1, 8) = ?1 AND hash = ?2",
-        )
-        .and_then(|mut statement| {
-            let values = params![key_of(&id), id.as_bytes(), Coding::Forgotten.number()];
-            statement.query_row(values, |row| row.get(0)).optional()
-        })
-        .during(SWEEPING)
-}
-
-/// Returns a content's row, and whether it is literal.
-fn literal_row(connection: &Connection, id: ArtifactId) -> Result<Option<(i64, bool)>, StoreError> {
-    connection
-        .prepare_cached(
-            "SELECT row, coding < 3 FROM content WHERE substr(hash, 1, 8) = ?1 AND hash = ?2 \
-             UNION ALL SELECT row, 1 FROM packed WHERE substr(hash, 1, 8) = ?1 AND hash = ?2",
-        )
-        .and_then(|mut statement| {
-            statement
-                .query_row(params![key_of(&id), id.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))
-                .optional()
-        })
-        .during(SWEEPING)
+    Ok(find(connection, id)?.filter(|known| !known.is_forgotten).map(|known| known.row))
 }

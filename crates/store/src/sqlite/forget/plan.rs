@@ -2,7 +2,7 @@
 //!
 //! Changes nothing; what can go is decided in `crate::rules::removal`.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use stemmata_model::CommitId;
 
 use crate::error::StoreError;
@@ -11,6 +11,7 @@ use crate::rules::removal::{self, EachSession, Holders, Named, Plan, SeenBy, Unr
 use crate::rules::state;
 use crate::sqlite::failure::During;
 use crate::sqlite::read::commits::key_of;
+use crate::sqlite::statements::{columns, one};
 
 const PLANNING: &str = "finding out what can go";
 
@@ -25,19 +26,19 @@ pub(in crate::sqlite) struct Place {
 /// A commit's row, as far as it matters here.
 pub(in crate::sqlite) type Row = Named<Place, i64>;
 
+/// The columns of a [`Row`].
+macro_rules! named_commits {
+    () => {
+        "SELECT row, id, parent, state, artifact, native FROM commits"
+    };
+}
+
 /// Looks up rows, children before parents: a child's row is larger. Ids that are not there are left out.
 pub(in crate::sqlite) fn rows_of(connection: &Connection, ids: &[CommitId]) -> Result<Vec<Row>, StoreError> {
-    let mut statement = connection
-        .prepare(
-            "SELECT row, id, parent, state, artifact, native FROM commits \
-             WHERE substr(id, 1, 8) = ?1 AND id = ?2",
-        )
-        .during(PLANNING)?;
+    let sql = concat!(named_commits!(), " WHERE substr(id, 1, 8) = ?1 AND id = ?2");
     let mut rows = Vec::with_capacity(ids.len());
     for id in ids {
-        rows.extend(
-            statement.query_row(params![key_of(*id), id.to_bytes()], take).optional().during(PLANNING)?,
-        );
+        rows.extend(connection.during(PLANNING).first(sql, params![key_of(*id), id.to_bytes()], take)?);
     }
     rows.sort_by_key(|row: &Row| std::cmp::Reverse(row.commit.row));
     rows.dedup();
@@ -55,14 +56,10 @@ fn take(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
 
 /// Hands every commit to `act`.
 pub(super) fn each(connection: &Connection, act: &mut dyn FnMut(Row)) -> Result<(), StoreError> {
-    let mut statement = connection
-        .prepare("SELECT row, id, parent, state, artifact, native FROM commits")
-        .during(PLANNING)?;
-    let mut rows = statement.query([]).during(PLANNING)?;
-    while let Some(row) = rows.next().during(PLANNING)? {
-        act(take(row).during(PLANNING)?);
-    }
-    Ok(())
+    connection.during(PLANNING).each(named_commits!(), [], take, |row| {
+        act(row);
+        Ok(())
+    })
 }
 
 /// Finds out what can go.
@@ -92,58 +89,37 @@ impl Holders for Tables<'_> {
     }
 
     fn is_marked(&self, row: Row) -> Result<[bool; 2], StoreError> {
+        let sql = "SELECT ifnull(max(kind = ?2), 0), ifnull(max(kind = ?3), 0) FROM annotation \
+                 WHERE commit_row = ?1 AND kind IN (?2, ?3)";
         self.0
-            .prepare_cached(
-                "SELECT ifnull(max(kind = ?2), 0), ifnull(max(kind = ?3), 0) FROM annotation \
-                 WHERE commit_row = ?1 AND kind IN (?2, ?3)",
-            )
-            .and_then(|mut statement| {
-                statement
-                    .query_row([row.commit.row, KIND_PIN, KIND_TAG], |row| Ok([row.get(0)?, row.get(1)?]))
-            })
             .during(PLANNING)
+            .only(sql, [row.commit.row, KIND_PIN, KIND_TAG], |row| Ok([row.get(0)?, row.get(1)?]))
     }
 
     fn each_sighting(&self, row: Row, act: &mut dyn FnMut(SeenBy<'_>)) -> Result<(), StoreError> {
-        let mut statement = self
-            .0
-            .prepare_cached(
-                "SELECT o.machine, ifnull(o.path, 'api:' || o.session), \
-                 o.ticket IS NOT NULL OR o.thread IS NOT NULL FROM origin o \
-                 WHERE o.row IN (SELECT origin FROM commits WHERE row = ?1 \
-                 UNION ALL SELECT origin FROM sighting_more WHERE commit_row = ?1)",
-            )
-            .during(PLANNING)?;
-        let mut rows = statement.query([row.commit.row]).during(PLANNING)?;
-        while let Some(row) = rows.next().during(PLANNING)? {
-            let (machine, path): (String, String) =
-                (row.get(0).during(PLANNING)?, row.get(1).during(PLANNING)?);
-            let refers = row.get(2).during(PLANNING)?;
+        let sql = "SELECT o.machine, ifnull(o.path, 'api:' || o.session), \
+                   o.ticket IS NOT NULL OR o.thread IS NOT NULL FROM origin o \
+                   WHERE o.row IN (SELECT origin FROM commits WHERE row = ?1 \
+                   UNION ALL SELECT origin FROM sighting_more WHERE commit_row = ?1)";
+        let ask = self.0.during(PLANNING);
+        ask.each(sql, [row.commit.row], columns, |(machine, path, refers): (String, String, bool)| {
             act(SeenBy { machine: &machine, path: &path, refers });
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn each_session(&self, act: &mut EachSession<'_>) -> Result<(), StoreError> {
-        let mut statement =
-            self.0.prepare("SELECT machine, path, tip, placed_from FROM session").during(PLANNING)?;
-        let mut rows = statement.query([]).during(PLANNING)?;
-        while let Some(row) = rows.next().during(PLANNING)? {
-            let (machine, path): (String, String) =
-                (row.get(0).during(PLANNING)?, row.get(1).during(PLANNING)?);
-            let ends: [Option<[u8; 16]>; 2] = [row.get(2).during(PLANNING)?, row.get(3).during(PLANNING)?];
-            act((&machine, &path), ends.map(|end| end.map(CommitId::from_bytes)));
-        }
-        Ok(())
+        type Columns = (String, String, Option<[u8; 16]>, Option<[u8; 16]>);
+        let sql = "SELECT machine, path, tip, placed_from FROM session";
+        self.0.during(PLANNING).each(sql, [], columns, |(machine, path, tip, from): Columns| {
+            act((&machine, &path), [tip, from].map(|end| end.map(CommitId::from_bytes)));
+            Ok(())
+        })
     }
 
     fn children(&self, row: Row) -> Result<Vec<i64>, StoreError> {
-        self.0
-            .prepare_cached(
-                "SELECT row FROM commits WHERE row = ?1 + 1 AND parent = ?1 \
-                 UNION ALL SELECT row FROM commits WHERE parent = ?1 AND parent <> row - 1",
-            )
-            .and_then(|mut statement| statement.query_map([row.commit.row], |row| row.get(0))?.collect())
-            .during(PLANNING)
+        let sql = "SELECT row FROM commits WHERE row = ?1 + 1 AND parent = ?1 \
+                 UNION ALL SELECT row FROM commits WHERE parent = ?1 AND parent <> row - 1";
+        self.0.during(PLANNING).list(sql, [row.commit.row], one)
     }
 }

@@ -18,6 +18,7 @@ use crate::ledger::{CURSOR_STATES, Places};
 use crate::maintain::forget::MEMORY_STATES;
 use crate::sqlite::failure::During;
 use crate::sqlite::forget::contents::stored;
+use crate::sqlite::statements::{columns, one};
 
 const FORGETTING: &str = "forgetting events";
 
@@ -75,24 +76,13 @@ pub(in crate::sqlite) fn places_of(
     let mut found = BTreeSet::new();
     match places {
         Places::All => {
-            let mut statement = connection
-                .prepare_cached("SELECT seq FROM event WHERE ledger = ?1 AND kind <> 3")
-                .during(FORGETTING)?;
-            let mut rows = statement.query([row]).during(FORGETTING)?;
-            while let Some(event) = rows.next().during(FORGETTING)? {
-                found.insert(event.get(0).during(FORGETTING)?);
-            }
+            let sql = "SELECT seq FROM event WHERE ledger = ?1 AND kind <> 3";
+            found = connection.during(FORGETTING).list(sql, [row], one)?;
         }
         Places::These(these) => {
-            let mut statement = connection
-                .prepare_cached(
-                    "SELECT EXISTS (SELECT 1 FROM event WHERE ledger = ?1 AND seq = ?2 AND kind <> 3)",
-                )
-                .during(FORGETTING)?;
+            let sql = "SELECT seq FROM event WHERE ledger = ?1 AND seq = ?2 AND kind <> 3";
             for seq in these.iter().map(|seq| seq.get().cast_signed()) {
-                if statement.query_row([row, seq], |row| row.get(0)).during(FORGETTING)? {
-                    found.insert(seq);
-                }
+                found.extend(connection.during(FORGETTING).first::<i64>(sql, [row, seq], one)?);
             }
             found.extend(derived_after(connection, row, &found)?);
         }
@@ -115,33 +105,26 @@ pub(in crate::sqlite) fn has_folded(connection: &Connection, ledger: i64) -> Res
 
 /// Forgets the events whose line is one of these contents.
 pub(in crate::sqlite) fn lines(connection: &Connection, rows: &BTreeSet<i64>) -> Result<Went, StoreError> {
-    let mut found: BTreeMap<i64, BTreeSet<i64>> = BTreeMap::new();
-    let mut statement =
-        connection.prepare_cached("SELECT ledger, seq FROM event WHERE content = ?1").during(FORGETTING)?;
+    let mut found = ByLedger::new();
     for row in rows {
-        let mut events = statement.query([row]).during(FORGETTING)?;
-        while let Some(event) = events.next().during(FORGETTING)? {
-            let seq = event.get(1).during(FORGETTING)?;
-            found.entry(event.get(0).during(FORGETTING)?).or_default().insert(seq);
-        }
+        let sql = "SELECT ledger, seq FROM event WHERE content = ?1";
+        add(connection, (sql, *row), &mut found)?;
     }
     forget(connection, found)
 }
 
 /// Says whether a content is some event's line.
 pub(in crate::sqlite) fn is_line(connection: &Connection, content: i64) -> Result<bool, StoreError> {
-    connection
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM event WHERE content = ?1)")
-        .and_then(|mut statement| statement.query_row([content], |row| row.get(0)))
-        .during(FORGETTING)
+    connection.during(FORGETTING).only(
+        "SELECT EXISTS (SELECT 1 FROM event WHERE content = ?1)",
+        [content],
+        one,
+    )
 }
 
 /// Drops the states that may hold words of any commit, and has none be saved that is being made.
 pub(in crate::sqlite) fn drop_memories(connection: &Connection) -> Result<bool, StoreError> {
-    let rows: Vec<i64> = connection
-        .prepare_cached("SELECT row FROM ledger")
-        .and_then(|mut statement| statement.query_map([], |row| row.get(0))?.collect())
-        .during(FORGETTING)?;
+    let rows: Vec<i64> = connection.during(FORGETTING).list("SELECT row FROM ledger", [], one)?;
     for row in rows {
         if let Some(mut ledger) = LedgerRow::load(connection, row)? {
             ledger.epoch = ledger.epoch.saturating_add(1);
@@ -166,19 +149,19 @@ fn of_sessions(connection: &Connection, sessions: &[SessionId]) -> Result<ByLedg
     let mut names = Names::default();
     for session in sessions {
         let Some(name) = names.find(connection, session.as_str())? else { continue };
-        let mut statement = connection
-            .prepare_cached(
-                "SELECT e.ledger, e.seq FROM ledger l CROSS JOIN event e INDEXED BY event_by_session \
-                 ON e.ledger = l.row AND e.session = ?1 AND e.kind <> 3",
-            )
-            .during(FORGETTING)?;
-        let mut rows = statement.query([name]).during(FORGETTING)?;
-        while let Some(row) = rows.next().during(FORGETTING)? {
-            let seq = row.get(1).during(FORGETTING)?;
-            found.entry(row.get(0).during(FORGETTING)?).or_default().insert(seq);
-        }
+        let sql = "SELECT e.ledger, e.seq FROM ledger l CROSS JOIN event e INDEXED BY event_by_session \
+                   ON e.ledger = l.row AND e.session = ?1 AND e.kind <> 3";
+        add(connection, (sql, name), &mut found)?;
     }
     Ok(found)
+}
+
+/// Adds the places of events that a query finds.
+fn add(connection: &Connection, (sql, of): (&str, i64), found: &mut ByLedger) -> Result<(), StoreError> {
+    connection.during(FORGETTING).each(sql, [of], columns, |(ledger, seq): (i64, i64)| {
+        found.entry(ledger).or_default().insert(seq);
+        Ok(())
+    })
 }
 
 fn forget(connection: &Connection, places: ByLedger) -> Result<Went, StoreError> {
@@ -234,24 +217,15 @@ fn derived_after(connection: &Connection, ledger: i64, seqs: &BTreeSet<i64>) -> 
     let mut found = snapshots_after(connection, ledger, seqs)?;
     let Some(topic) = Names::default().find(connection, topics::CHECKPOINT_STATE)? else { return Ok(found) };
     let mut firsts: BTreeMap<i64, i64> = BTreeMap::new();
-    let mut session = connection
-        .prepare_cached("SELECT session FROM event WHERE ledger = ?1 AND seq = ?2")
-        .during(FORGETTING)?;
+    let ask = connection.during(FORGETTING);
     for seq in seqs {
-        let of: i64 = session.query_row([ledger, *seq], |row| row.get(0)).during(FORGETTING)?;
-        firsts.entry(of).or_insert(*seq);
+        let sql = "SELECT session FROM event WHERE ledger = ?1 AND seq = ?2";
+        firsts.entry(ask.only(sql, [ledger, *seq], one)?).or_insert(*seq);
     }
-    let mut states = connection
-        .prepare_cached(
-            "SELECT seq FROM event INDEXED BY event_by_session WHERE ledger = ?1 AND session = ?2 \
-             AND topic = ?3 AND replayable IN (0, 1) AND seq > ?4 AND kind <> 3",
-        )
-        .during(FORGETTING)?;
     for (session, first) in firsts {
-        let rows = states.query_map([ledger, session, topic, first], |row| row.get(0)).during(FORGETTING)?;
-        for seq in rows {
-            found.push(seq.during(FORGETTING)?);
-        }
+        let sql = "SELECT seq FROM event INDEXED BY event_by_session WHERE ledger = ?1 AND session = ?2 \
+                   AND topic = ?3 AND replayable IN (0, 1) AND seq > ?4 AND kind <> 3";
+        found.extend(ask.list::<i64, Vec<i64>>(sql, [ledger, session, topic, first], one)?);
     }
     Ok(found)
 }
@@ -264,14 +238,7 @@ fn snapshots_after(
 ) -> Result<Vec<i64>, StoreError> {
     let snapshot = Names::default().find(connection, topics::STATE_SNAPSHOT)?;
     let (Some(topic), Some(first)) = (snapshot, seqs.first()) else { return Ok(Vec::new()) };
-    connection
-        .prepare_cached(
-            "SELECT seq FROM event INDEXED BY event_by_topic WHERE ledger = ?1 AND topic = ?2 \
-             AND replayable IN (0, 1) AND seq > ?3 AND kind <> 3",
-        )
-        .and_then(|mut statement| {
-            let rows = statement.query_map([ledger, topic, *first], |row| row.get(0))?;
-            rows.collect()
-        })
-        .during(FORGETTING)
+    let sql = "SELECT seq FROM event INDEXED BY event_by_topic WHERE ledger = ?1 AND topic = ?2 \
+             AND replayable IN (0, 1) AND seq > ?3 AND kind <> 3";
+    connection.during(FORGETTING).list(sql, [ledger, topic, *first], one)
 }

@@ -1,6 +1,6 @@
 //! Keys of events as they are stored: found, given, and forgotten with their first event.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use stemmata_model::Timestamp;
 
 use super::rows::{FORGOTTEN, place};
@@ -8,6 +8,7 @@ use crate::error::StoreError;
 use crate::ledger::{EventKey, Keyed};
 use crate::sqlite::failure::During;
 use crate::sqlite::seals::{EVENT_KEY, execute_sealed};
+use crate::sqlite::statements::columns;
 
 const READING: &str = "reading keys of events";
 const WRITING: &str = "writing keys of events";
@@ -21,19 +22,11 @@ pub(in crate::sqlite) fn find(
     ledger: i64,
     key: EventKey,
 ) -> Result<Option<Keyed>, StoreError> {
-    let found: Option<([u8; 16], i64, i64, Option<i64>)> = connection
-        .prepare_cached(
-            "SELECT k.digest, k.first, k.last, k.until FROM event_key k JOIN event e \
+    let sql = "SELECT k.digest, k.first, k.last, k.until FROM event_key k JOIN event e \
              ON e.ledger = k.ledger AND e.seq = k.first AND e.kind <> ?3 \
-             WHERE k.ledger = ?1 AND k.key = ?2",
-        )
-        .and_then(|mut statement| {
-            let values = params![ledger, key.as_bytes(), FORGOTTEN];
-            statement
-                .query_row(values, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
-                .optional()
-        })
-        .during(READING)?;
+             WHERE k.ledger = ?1 AND k.key = ?2";
+    let found: Option<([u8; 16], i64, i64, Option<i64>)> =
+        connection.during(READING).first(sql, params![ledger, key.as_bytes(), FORGOTTEN], columns)?;
     let place = |seq| place("event_key.first", seq);
     let keyed = |(digest, first, last, until): (_, _, _, Option<i64>)| {
         let (digest, until) = (EventKey::from_bytes(digest), until.map(Timestamp::from_micros));
@@ -59,24 +52,14 @@ pub(in crate::sqlite) fn put(connection: &Connection, ledger: i64, keyed: &Keyed
 
 /// Removes keys that are over, a few at once.
 pub(in crate::sqlite) fn sweep(connection: &Connection, now: Timestamp) -> Result<(), StoreError> {
-    connection
-        .prepare_cached(
-            "DELETE FROM event_key WHERE (ledger, key) IN (SELECT ledger, key FROM event_key \
-             INDEXED BY event_key_by_until WHERE until <= ?1 LIMIT ?2)",
-        )
-        .and_then(|mut statement| statement.execute([now.as_micros(), SWEPT_MAX]))
-        .map(drop)
-        .during(WRITING)
+    let sql = "DELETE FROM event_key WHERE (ledger, key) IN (SELECT ledger, key FROM event_key \
+             INDEXED BY event_key_by_until WHERE until <= ?1 LIMIT ?2)";
+    connection.during(WRITING).run(sql, [now.as_micros(), SWEPT_MAX]).map(drop)
 }
 
 /// Removes the keys of a ledger whose first event was forgotten.
 pub(in crate::sqlite) fn forget(connection: &Connection, ledger: i64) -> Result<(), StoreError> {
-    connection
-        .prepare_cached(
-            "DELETE FROM event_key WHERE ledger = ?1 AND NOT EXISTS (SELECT 1 FROM event e \
-             WHERE e.ledger = ?1 AND e.seq = event_key.first AND e.kind <> ?2)",
-        )
-        .and_then(|mut statement| statement.execute([ledger, FORGOTTEN]))
-        .map(drop)
-        .during(WRITING)
+    let sql = "DELETE FROM event_key WHERE ledger = ?1 AND NOT EXISTS (SELECT 1 FROM event e \
+             WHERE e.ledger = ?1 AND e.seq = event_key.first AND e.kind <> ?2)";
+    connection.during(WRITING).run(sql, [ledger, FORGOTTEN]).map(drop)
 }

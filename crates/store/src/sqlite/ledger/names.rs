@@ -2,12 +2,13 @@
 //!
 //! Rows of this table are never changed or removed, so that what was read once stays right.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use crate::error::StoreError;
 use crate::rules::recent::Interned;
 use crate::sqlite::failure::During;
 use crate::sqlite::seals::{NAME, execute_sealed};
+use crate::sqlite::statements::one;
 
 const LOOKING: &str = "looking up a name";
 
@@ -18,12 +19,7 @@ pub(in crate::sqlite) struct Names(Interned<Box<str>>);
 impl Names {
     /// Returns what a row stands for.
     pub(in crate::sqlite) fn load(&mut self, connection: &Connection, row: i64) -> Result<&str, StoreError> {
-        let read = || {
-            connection
-                .prepare_cached("SELECT text FROM name WHERE row = ?1")
-                .and_then(|mut statement| statement.query_row([row], |row| row.get(0)).optional())
-                .during(LOOKING)
-        };
+        let read = || connection.during(LOOKING).first("SELECT text FROM name WHERE row = ?1", [row], one);
         self.0.load(("name", row), read).map(AsRef::as_ref)
     }
 
@@ -47,17 +43,11 @@ impl Names {
 }
 
 fn find(connection: &Connection, text: &str) -> Result<Option<i64>, StoreError> {
-    connection
-        .prepare_cached("SELECT row FROM name WHERE text = ?1")
-        .and_then(|mut statement| statement.query_row([text], |row| row.get(0)).optional())
-        .during(LOOKING)
+    connection.during(LOOKING).first("SELECT row FROM name WHERE text = ?1", [text], one)
 }
 
 fn make(connection: &Connection, text: &str) -> Result<i64, StoreError> {
-    let row: i64 = connection
-        .prepare_cached("SELECT ifnull(max(row), 0) + 1 FROM name")
-        .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
-        .during(LOOKING)?;
+    let row: i64 = connection.during(LOOKING).only("SELECT ifnull(max(row), 0) + 1 FROM name", [], one)?;
     let sql = "INSERT INTO name (row, text, seal) VALUES (?1, ?2, ?3)";
     execute_sealed(connection, sql, &NAME, params![row, text], "keeping a name")?;
     Ok(row)

@@ -2,7 +2,7 @@
 //!
 //! Each payload is looked at once: a receipt knows up to where nothing is left.
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 use stemmata_model::{EventSeq, LedgerId, Topic, topics};
 
 use super::names::Names;
@@ -110,18 +110,17 @@ fn next(
     (replayable, after): (bool, i64),
     through: i64,
 ) -> Result<Option<EventRow<String>>, StoreError> {
-    connection
-        .prepare_cached(concat!(
-            "SELECT ",
-            event_columns!(),
-            " FROM event INDEXED BY event_by_topic WHERE ledger = ?1 AND topic = ?2 AND replayable = ?3 \
+    let sql = concat!(
+        "SELECT ",
+        event_columns!(),
+        " FROM event INDEXED BY event_by_topic WHERE ledger = ?1 AND topic = ?2 AND replayable = ?3 \
              AND seq > ?4 AND seq <= ?5 ORDER BY seq LIMIT 1"
-        ))
-        .and_then(|mut statement| {
-            let values = [ledger, topic, i64::from(replayable), after, through];
-            statement.query_row(values, EventRow::take).optional()
-        })
-        .during("looking for payloads to let go of")
+    );
+    connection.during("looking for payloads to let go of").first(
+        sql,
+        [ledger, topic, i64::from(replayable), after, through],
+        EventRow::take,
+    )
 }
 
 fn let_go(

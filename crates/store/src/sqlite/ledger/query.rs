@@ -4,13 +4,14 @@
 
 use std::collections::VecDeque;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use super::names::Names;
 use super::rows::{EventRow, FORGOTTEN, event_columns};
 use crate::error::StoreError;
 use crate::ledger::{EventQuery, Order};
 use crate::sqlite::failure::During;
+use crate::sqlite::statements::{columns, one};
 
 const LOOKING: &str = "looking for events";
 
@@ -254,12 +255,10 @@ impl Asked {
 
 /// Returns the topics of a session's events, by one look each; none where there are too many to scan them one by one.
 fn topics_of((connection, ledger, session): (&Connection, i64, i64)) -> Result<Option<Vec<i64>>, StoreError> {
-    let mut statement = connection.prepare_cached(NEXT_TOPIC).during(LOOKING)?;
     let mut topics: Vec<i64> = Vec::new();
     while topics.len() <= SESSION_TOPICS_MAX {
         let last = topics.last().copied().unwrap_or(i64::MIN);
-        let next = statement.query_row([ledger, session, last], |row| row.get(0)).optional();
-        match next.during(LOOKING)? {
+        match connection.during(LOOKING).first(NEXT_TOPIC, [ledger, session, last], one)? {
             Some(topic) => topics.push(topic),
             None => return Ok(Some(topics)),
         }
@@ -337,13 +336,10 @@ impl Scan {
 /// Times rise with places, so that no index by time is needed.
 fn place_at((connection, ledger, last): (&Connection, i64, i64), at: i64) -> Result<i64, StoreError> {
     let (mut low, mut high) = (1, last.saturating_add(1));
-    let mut statement = connection.prepare_cached(FROM_PLACE).during(LOOKING)?;
     while low < high {
         let middle = low + (high - low) / 2;
-        let found: Option<(i64, i64)> = statement
-            .query_row([ledger, middle], |row| Ok((row.get(0)?, row.get(1)?)))
-            .optional()
-            .during(LOOKING)?;
+        let found: Option<(i64, i64)> =
+            connection.during(LOOKING).first(FROM_PLACE, [ledger, middle], columns)?;
         match found.filter(|(seq, _)| *seq < high) {
             Some((seq, found_at)) if found_at < at => low = seq + 1,
             Some(_) | None => high = middle,

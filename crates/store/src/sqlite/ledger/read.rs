@@ -2,7 +2,7 @@
 //!
 //! How events are found is `query`'s.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 use stemmata_model::{CommitId, Json, LedgerId, Payload, Timestamp, Topic};
 
 use super::keys;
@@ -17,6 +17,7 @@ use crate::sqlite::read::Reader;
 use crate::sqlite::read::commits::key_of;
 use crate::sqlite::read::contents::read_row;
 use crate::sqlite::read::literals::Literals;
+use crate::sqlite::statements::{columns, one};
 
 const READING: &str = "reading a ledger";
 
@@ -69,28 +70,20 @@ impl Reader {
     ) -> Result<Vec<Ledger>, StoreError> {
         let after = after.map_or("", LedgerId::as_str);
         self.within_read(|connection| {
+            let sql = "SELECT row, id, created_at, last, last_at, root, compacted_at, output_events, output_bytes, \
+                     epoch FROM ledger WHERE id > ?1 ORDER BY id LIMIT ?2";
             let rows: Vec<LedgerRow> = connection
-                .prepare_cached(
-                    "SELECT row, id, created_at, last, last_at, root, compacted_at, output_events, output_bytes, \
-                     epoch FROM ledger WHERE id > ?1 ORDER BY id LIMIT ?2",
-                )
-                .and_then(|mut statement| {
-                    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-                    statement.query_map(params![after, limit], LedgerRow::take)?.collect()
-                })
-                .during(READING)?;
+                .during(READING).list(sql, params![after, i64::try_from(limit).unwrap_or(i64::MAX)], LedgerRow::take)?;
             rows.into_iter().map(|row| known(connection, row)).collect()
         })
     }
 
     pub(in crate::sqlite) fn ledger_marked(&self, mark: &str) -> Result<Option<LedgerId>, StoreError> {
-        let id: Option<String> = self
-            .connection()
-            .prepare_cached(
-                "SELECT l.id FROM ledger_mark m JOIN ledger l ON l.row = m.ledger WHERE m.mark = ?1",
-            )
-            .and_then(|mut statement| statement.query_row([mark], |row| row.get(0)).optional())
-            .during(READING)?;
+        let id: Option<String> = self.connection().during(READING).first(
+            "SELECT l.id FROM ledger_mark m JOIN ledger l ON l.row = m.ledger WHERE m.mark = ?1",
+            [mark],
+            one,
+        )?;
         id.map(|id| ledger_id(&id)).transpose()
     }
 
@@ -116,60 +109,42 @@ impl Reader {
         prefix: &str,
     ) -> Result<Vec<SavedState>, StoreError> {
         let operation = "reading saved states";
-        let mut statement = self
-            .connection()
-            .prepare_cached(
-                "SELECT s.name, s.version, s.through, s.position, s.state FROM ledger l JOIN state s \
-                 ON s.ledger = l.row WHERE l.id = ?1 AND s.name >= ?2 ORDER BY s.name",
-            )
-            .during(operation)?;
-        let mut rows = statement.query([ledger.as_str(), prefix]).during(operation)?;
+        let sql = "SELECT s.name, s.version, s.through, s.position, s.state FROM ledger l JOIN state s \
+                   ON s.ledger = l.row WHERE l.id = ?1 AND s.name >= ?2 ORDER BY s.name";
+        let mut statement = self.connection().prepare_cached(sql).during(operation)?;
+        let rows = statement.query_and_then([ledger.as_str(), prefix], columns).during(operation)?;
         let mut found = Vec::new();
-        while let Some(row) = rows.next().during(operation)? {
-            let name: String = row.get(0).during(operation)?;
+        for row in rows {
+            let (name, version, through, position, state): (String, _, i64, _, String) =
+                row.during(operation)?;
             if !name.starts_with(prefix) {
                 break;
             }
-            let state: String = row.get(4).during(operation)?;
-            found.push(SavedState {
-                version: row.get(1).during(operation)?,
-                through: row.get::<_, i64>(2).during(operation)?.cast_unsigned(),
-                position: row.get(3).during(operation)?,
-                state: Json::parse(&state).map_err(|error| unreadable("state.state", &name, &error))?,
-                name,
-            });
+            let through = through.cast_unsigned();
+            let state = Json::parse(&state).map_err(|error| unreadable("state.state", &name, &error))?;
+            found.push(SavedState { name, version, through, position, state });
         }
         Ok(found)
     }
 
     pub(in crate::sqlite) fn coverage(&self, commit: CommitId) -> Result<Option<Coverage>, StoreError> {
-        let found: Option<(String, i64)> = self
-            .connection()
-            .prepare_cached(
-                "SELECT l.id, v.through FROM commits c JOIN coverage v ON v.commit_row = c.row \
+        let sql = "SELECT l.id, v.through FROM commits c JOIN coverage v ON v.commit_row = c.row \
                  JOIN ledger l ON l.row = v.ledger WHERE substr(c.id, 1, 8) = ?1 AND c.id = ?2 \
-                 ORDER BY l.id LIMIT 1",
-            )
-            .and_then(|mut statement| {
-                let values = params![key_of(commit), commit.to_bytes()];
-                statement.query_row(values, |row| Ok((row.get(0)?, row.get(1)?))).optional()
-            })
-            .during(READING)?;
+                 ORDER BY l.id LIMIT 1";
+        let found: Option<(String, i64)> = self.connection().during(READING).first(
+            sql,
+            params![key_of(commit), commit.to_bytes()],
+            columns,
+        )?;
         found.map(|(id, through)| coverage(commit, &id, through)).transpose()
     }
 
     pub(in crate::sqlite) fn last_covered(&self, ledger: &LedgerId) -> Result<Option<Coverage>, StoreError> {
-        let found: Option<([u8; 16], i64)> = self
-            .connection()
-            .prepare_cached(
-                "SELECT c.id, v.through FROM ledger l JOIN coverage v ON v.ledger = l.row \
+        let sql = "SELECT c.id, v.through FROM ledger l JOIN coverage v ON v.ledger = l.row \
                  AND v.through = (SELECT max(through) FROM coverage WHERE ledger = l.row) \
-                 JOIN commits c ON c.row = v.commit_row WHERE l.id = ?1 ORDER BY c.id DESC LIMIT 1",
-            )
-            .and_then(|mut statement| {
-                statement.query_row([ledger.as_str()], |row| Ok((row.get(0)?, row.get(1)?))).optional()
-            })
-            .during(READING)?;
+                 JOIN commits c ON c.row = v.commit_row WHERE l.id = ?1 ORDER BY c.id DESC LIMIT 1";
+        let found: Option<([u8; 16], i64)> =
+            self.connection().during(READING).first(sql, [ledger.as_str()], columns)?;
         let coverage = |(id, through)| {
             let commit = CommitId::from_bytes(id);
             Ok(Coverage { commit, ledger: ledger.clone(), through: place("event.seq", through)? })
@@ -183,10 +158,11 @@ fn ledger_id(id: &str) -> Result<LedgerId, StoreError> {
 }
 
 fn known(connection: &rusqlite::Connection, row: LedgerRow) -> Result<Ledger, StoreError> {
-    let marks = connection
-        .prepare_cached("SELECT mark FROM ledger_mark WHERE ledger = ?1 ORDER BY mark")
-        .and_then(|mut statement| statement.query_map([row.row], |row| row.get(0))?.collect())
-        .during(READING)?;
+    let marks = connection.during(READING).list(
+        "SELECT mark FROM ledger_mark WHERE ledger = ?1 ORDER BY mark",
+        [row.row],
+        one,
+    )?;
     row.into_ledger(marks)
 }
 

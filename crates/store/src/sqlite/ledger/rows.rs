@@ -3,13 +3,14 @@
 //! What they say is in `crate::rules::ledger_rows`, and what they mean together is decided by who reads and writes them.
 
 use rusqlite::types::ToSql;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 use stemmata_model::{ArtifactId, EventSeq, Gone, LedgerId, Timestamp, artifact_id, to_u64};
 
 use crate::error::StoreError;
 use crate::ledger::Receipt;
 use crate::sqlite::failure::During;
 use crate::sqlite::seals::{EVENT, LEDGER, RECEIPT, execute_sealed};
+use crate::sqlite::statements::columns;
 
 pub(in crate::sqlite) use crate::rules::ledger_rows::{
     EventRow, FORGOTTEN, LINE, LedgerRow, PLAIN, ReceiptRow, TRIMMED, place,
@@ -23,23 +24,19 @@ impl LedgerRow {
         connection: &Connection,
         id: &LedgerId,
     ) -> Result<Option<Self>, StoreError> {
-        connection
-            .prepare_cached(concat!(
-                "SELECT row, id, created_at, last, last_at, root, compacted_at, output_events, output_bytes, epoch ",
-                "FROM ledger WHERE id = ?1"
-            ))
-            .and_then(|mut statement| statement.query_row([id.as_str()], Self::take).optional())
-            .during(READING)
+        let sql = concat!(
+            "SELECT row, id, created_at, last, last_at, root, compacted_at, output_events, output_bytes, epoch ",
+            "FROM ledger WHERE id = ?1"
+        );
+        connection.during(READING).first(sql, [id.as_str()], Self::take)
     }
 
     pub(in crate::sqlite) fn load(connection: &Connection, row: i64) -> Result<Option<Self>, StoreError> {
-        connection
-            .prepare_cached(concat!(
-                "SELECT row, id, created_at, last, last_at, root, compacted_at, output_events, output_bytes, epoch ",
-                "FROM ledger WHERE row = ?1"
-            ))
-            .and_then(|mut statement| statement.query_row([row], Self::take).optional())
-            .during(READING)
+        let sql = concat!(
+            "SELECT row, id, created_at, last, last_at, root, compacted_at, output_events, output_bytes, epoch ",
+            "FROM ledger WHERE row = ?1"
+        );
+        connection.during(READING).first(sql, [row], Self::take)
     }
 
     /// Takes the columns of `ledger` in their order.
@@ -174,14 +171,8 @@ impl EventRow<String> {
         connection: &Connection,
         (ledger, seq): (i64, i64),
     ) -> Result<Option<Self>, StoreError> {
-        connection
-            .prepare_cached(concat!(
-                "SELECT ",
-                event_columns!(),
-                " FROM event WHERE ledger = ?1 AND seq = ?2"
-            ))
-            .and_then(|mut statement| statement.query_row([ledger, seq], Self::take).optional())
-            .during("reading an event")
+        let sql = concat!("SELECT ", event_columns!(), " FROM event WHERE ledger = ?1 AND seq = ?2");
+        connection.during("reading an event").first(sql, [ledger, seq], Self::take)
     }
 
     /// Lets go of the payload, and returns what is left of it.
@@ -231,15 +222,9 @@ impl EventRow<String> {
             return Ok(known((self.hash, self.bytes)));
         }
         // A line that damage took has no hash any more; what was to go is gone then.
-        let found = connection
-            .prepare_cached(
-                "SELECT hash, length FROM content WHERE row = ?1 \
-                 UNION ALL SELECT hash, length FROM packed WHERE row = ?1 LIMIT 1",
-            )
-            .and_then(|mut statement| {
-                statement.query_row([self.content], |row| Ok((row.get(0)?, row.get(1)?))).optional()
-            })
-            .during("reading an event's line")?;
+        let sql = "SELECT hash, length FROM content WHERE row = ?1 \
+                 UNION ALL SELECT hash, length FROM packed WHERE row = ?1 LIMIT 1";
+        let found = connection.during("reading an event's line").first(sql, [self.content], columns)?;
         Ok(known(found.unwrap_or_default()))
     }
 }
@@ -250,19 +235,13 @@ impl ReceiptRow {
         (ledger, topic): (i64, i64),
     ) -> Result<Self, StoreError> {
         type Columns = (i64, i64, [u8; 32], i64, [i64; 2]);
-        let found: Option<Columns> = connection
-            .prepare_cached(
-                "SELECT events, bytes, chain, through, raw_through, replayable_through FROM receipt \
-                 WHERE ledger = ?1 AND topic = ?2",
-            )
-            .and_then(|mut statement| {
-                let take = |row: &Row<'_>| {
-                    let cleared = [row.get(4)?, row.get(5)?];
-                    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, cleared))
-                };
-                statement.query_row([ledger, topic], take).optional()
-            })
-            .during("reading a receipt")?;
+        let sql = "SELECT events, bytes, chain, through, raw_through, replayable_through FROM receipt \
+                 WHERE ledger = ?1 AND topic = ?2";
+        let found: Option<Columns> =
+            connection.during("reading a receipt").first(sql, [ledger, topic], |row: &Row<'_>| {
+                let cleared = [row.get(4)?, row.get(5)?];
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, cleared))
+            })?;
         let Some((events, bytes, chain, through, cleared)) = found else { return Ok(Self::default()) };
         let (events, bytes) = (events.cast_unsigned(), bytes.cast_unsigned());
         let found = EventSeq::new(through.cast_unsigned());

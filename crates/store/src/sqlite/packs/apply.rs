@@ -109,23 +109,19 @@ pub(super) fn insert_pack(
     connection
         .execute("DELETE FROM mark WHERE kind = ?1 AND key = ?2", params![DOOMED, name.0.as_slice()])
         .during(MOVING)?;
-    connection
-        .prepare_cached("INSERT INTO pack (name, bytes, made_at) VALUES (?1, ?2, ?3)")
-        .and_then(|mut statement| statement.insert(params![name.0, bytes.cast_signed(), at.as_micros()]))
-        .during(MOVING)
+    connection.during(MOVING).insert(
+        "INSERT INTO pack (name, bytes, made_at) VALUES (?1, ?2, ?3)",
+        params![name.0, bytes.cast_signed(), at.as_micros()],
+    )
 }
 
 fn insert_block(connection: &Connection, pack: i64, block: &NewBlock) -> Result<i64, StoreError> {
     let low = block.members.iter().map(|member| member.row).min().unwrap_or(0);
     let high = block.members.iter().map(|member| member.row).max().unwrap_or(0);
     let values = block.laid.columns(pack).into_iter().chain([low.into(), high.into()]);
-    connection
-        .prepare_cached(
-            "INSERT INTO block (pack, number, offset, stored, length, coding, depth, bases, low, high) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-        )
-        .and_then(|mut statement| statement.insert(params_from_iter(values)))
-        .during(MOVING)
+    let sql = "INSERT INTO block (pack, number, offset, stored, length, coding, depth, bases, low, high) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+    connection.during(MOVING).insert(sql, params_from_iter(values))
 }
 
 fn move_members(connection: &Connection, block_row: i64, block: &NewBlock) -> Result<Step, StoreError> {
@@ -134,36 +130,19 @@ fn move_members(connection: &Connection, block_row: i64, block: &NewBlock) -> Re
         let offset = i64::try_from(member.offset).unwrap_or(i64::MAX);
         let changed = match member.from {
             None => {
-                let moved = connection
-                    .prepare_cached(
-                        "INSERT INTO packed (row, hash, length, block, offset) \
+                let sql = "INSERT INTO packed (row, hash, length, block, offset) \
                          SELECT row, hash, length, ?2, ?3 FROM content \
-                         WHERE row = ?1 AND coding IN (0, 1, 2) AND length = ?4 AND hash = ?5",
-                    )
-                    .and_then(|mut statement| {
-                        statement.execute(params![
-                            member.row,
-                            block_row,
-                            offset,
-                            length,
-                            member.hash.as_bytes()
-                        ])
-                    })
-                    .during(MOVING)?;
-                connection
-                    .prepare_cached("DELETE FROM content WHERE row = ?1")
-                    .and_then(|mut statement| statement.execute([member.row]))
-                    .during(MOVING)?;
+                         WHERE row = ?1 AND coding IN (0, 1, 2) AND length = ?4 AND hash = ?5";
+                let moved = connection
+                    .during(MOVING)
+                    .run(sql, params![member.row, block_row, offset, length, member.hash.as_bytes()])?;
+                connection.during(MOVING).run("DELETE FROM content WHERE row = ?1", [member.row])?;
                 moved
             }
-            Some(from) => connection
-                .prepare_cached(
-                    "UPDATE packed SET block = ?2, offset = ?3 WHERE row = ?1 AND block = ?4 AND hash = ?5",
-                )
-                .and_then(|mut statement| {
-                    statement.execute(params![member.row, block_row, offset, from, member.hash.as_bytes()])
-                })
-                .during(MOVING)?,
+            Some(from) => connection.during(MOVING).run(
+                "UPDATE packed SET block = ?2, offset = ?3 WHERE row = ?1 AND block = ?4 AND hash = ?5",
+                params![member.row, block_row, offset, from, member.hash.as_bytes()],
+            )?,
         };
         if changed != 1 {
             return Ok(Step::Stale);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 
 use super::Packs;
 use crate::error::StoreError;
@@ -15,6 +15,7 @@ use crate::pack::bounds::{BASE_BLOCKS_MAX, BASE_DEPTH_MAX, BASES_BYTES_MAX, BASE
 use crate::pack::format::BlockCoding;
 use crate::pack::frame;
 use crate::sqlite::failure::{During, unreadable};
+use crate::sqlite::statements::columns;
 use crate::varint;
 
 const READING: &str = "looking up a block";
@@ -83,27 +84,13 @@ pub(super) fn find_block(
     connection: &Connection,
     row: i64,
 ) -> Result<Option<Result<BlockRow, String>>, StoreError> {
-    let found = connection
-        .prepare_cached(
-            "SELECT p.name, b.number, b.offset, b.stored, b.length, b.coding, b.depth, b.bases \
-             FROM block b JOIN pack p ON p.row = b.pack WHERE b.row = ?1",
-        )
-        .and_then(|mut statement| {
-            statement
-                .query_row([row], |found| {
-                    let numbers: [i64; 6] = [
-                        found.get(1)?,
-                        found.get(2)?,
-                        found.get(3)?,
-                        found.get(4)?,
-                        found.get(5)?,
-                        found.get(6)?,
-                    ];
-                    Ok((found.get::<_, [u8; 32]>(0)?, numbers, found.get::<_, Vec<u8>>(7)?))
-                })
-                .optional()
-        })
-        .during(READING)?;
+    let sql = "SELECT p.name, b.number, b.offset, b.stored, b.length, b.coding, b.depth, b.bases \
+             FROM block b JOIN pack p ON p.row = b.pack WHERE b.row = ?1";
+    let found = connection.during(READING).first(sql, [row], |found| {
+        let numbers: [i64; 6] =
+            [found.get(1)?, found.get(2)?, found.get(3)?, found.get(4)?, found.get(5)?, found.get(6)?];
+        Ok((found.get::<_, [u8; 32]>(0)?, numbers, found.get::<_, Vec<u8>>(7)?))
+    })?;
     Ok(found.map(|(name, numbers, bases)| block_of(row, name, numbers, &bases)))
 }
 
@@ -111,11 +98,8 @@ pub(super) fn find_block(
 pub(in crate::sqlite) fn block_rows(
     connection: &Connection,
 ) -> Result<BTreeMap<i64, (i64, BlockRow)>, StoreError> {
-    let mut statement = connection.prepare("SELECT row, pack FROM block").during(READING)?;
-    let rows: Vec<(i64, i64)> = statement
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
-        .and_then(Iterator::collect)
-        .during(READING)?;
+    let rows: Vec<(i64, i64)> =
+        connection.during(READING).list("SELECT row, pack FROM block", [], columns)?;
     let mut blocks = BTreeMap::new();
     for (row, pack) in rows {
         match find_block(connection, row)? {

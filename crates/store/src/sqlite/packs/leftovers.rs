@@ -48,9 +48,8 @@ pub(in crate::sqlite) fn remove_leftovers(store: &Maintained<'_>) -> Result<u64,
             writer.maintain(|connection| {
                 for name in &doomed {
                     connection
-                        .prepare_cached("DELETE FROM mark WHERE kind = ?1 AND key = ?2")
-                        .and_then(|mut statement| statement.execute((DOOMED, name.0.as_slice())))
-                        .during(LOOKING)?;
+                        .during(LOOKING)
+                        .run("DELETE FROM mark WHERE kind = ?1 AND key = ?2", (DOOMED, name.0.as_slice()))?;
                 }
                 Ok(())
             })
@@ -82,15 +81,12 @@ fn remove_unless_busy(store: &Maintained<'_>) -> Result<(), StoreError> {
 }
 
 fn names(connection: &Connection) -> Result<BTreeSet<PackName>, StoreError> {
-    let mut statement = connection.prepare("SELECT name FROM pack").during(LOOKING)?;
-    let rows = statement.query_map([], |row| Ok(PackName(row.get(0)?))).during(LOOKING)?;
-    rows.collect::<rusqlite::Result<_>>().during(LOOKING)
+    connection.during(LOOKING).list("SELECT name FROM pack", [], |row| Ok(PackName(row.get(0)?)))
 }
 
 fn doomed(connection: &Connection) -> Result<Vec<PackName>, StoreError> {
-    let mut statement = connection.prepare_cached("SELECT key FROM mark WHERE kind = ?1").during(LOOKING)?;
-    let rows = statement.query_map([DOOMED], |row| Ok(PackName(row.get(0)?))).during(LOOKING)?;
-    rows.collect::<rusqlite::Result<_>>().during(LOOKING)
+    let sql = "SELECT key FROM mark WHERE kind = ?1";
+    connection.during(LOOKING).list(sql, [DOOMED], |row| Ok(PackName(row.get(0)?)))
 }
 
 impl Packs {

@@ -9,6 +9,7 @@ mod encode;
 mod inspect;
 mod leaning;
 mod leftovers;
+mod members;
 mod output;
 mod plan;
 pub(super) mod rewrite;
@@ -27,8 +28,9 @@ use crate::files::{FileLock, Files, OpenFile};
 use crate::pack::PackName;
 use crate::patience::Patience;
 
-pub(super) use self::blocks::{BlockError, BlockRow, Loaded, block_rows};
+pub(super) use self::blocks::{BlockError, BlockRow, block_rows};
 pub(super) use self::leftovers::{finish_removal, remove_leftovers};
+pub(super) use self::members::{LOOKUPS_MAX, Member, Unpacking};
 pub(super) use self::run::pack;
 
 /// The folder of packs beside the database.

@@ -11,6 +11,8 @@ use crate::error::StoreError;
 use crate::rules::packing::{Member, Strand, rounds};
 use crate::rules::pieces;
 use crate::sqlite::failure::During;
+use crate::sqlite::read::contents::list_of;
+use crate::sqlite::statements::columns;
 
 const PLANNING: &str = "looking for what is to be packed";
 
@@ -86,39 +88,30 @@ pub(super) fn plan(connection: &Connection) -> Result<Plan, StoreError> {
 
 impl Inbox {
     fn gather(&mut self, connection: &Connection) -> Result<(), StoreError> {
-        let mut statement = connection
-            .prepare(
-                "SELECT row, length, length(bytes) FROM content WHERE row > ?1 AND coding IN (0, 1, 2) \
-                 ORDER BY row",
-            )
-            .during(PLANNING)?;
-        let mut rows = statement.query([self.plan.content_mark]).during(PLANNING)?;
-        while let Some(row) = rows.next().during(PLANNING)? {
-            let number: i64 = row.get(0).during(PLANNING)?;
-            let length: i64 = row.get(1).during(PLANNING)?;
-            let stored: i64 = row.get(2).during(PLANNING)?;
+        let sql = "SELECT row, length, length(bytes) FROM content WHERE row > ?1 AND coding IN (0, 1, 2) \
+                   ORDER BY row";
+        let after = self.plan.content_mark;
+        let ask = connection.during(PLANNING);
+        ask.each(sql, [after], columns, |(number, length, stored): (i64, i64, i64)| {
             // A length that no content has is damage: it stays where it is.
             if let Ok(length) = usize::try_from(length) {
                 self.left.insert(number, length);
             }
             self.plan.inbox_bytes += stored.cast_unsigned();
             self.plan.content_mark = number;
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Gives contents places in the order of the chains that they are of.
     fn follow_commits(&mut self, connection: &Connection) -> Result<(), StoreError> {
-        let mut statement = connection
-            .prepare("SELECT row, parent, native, artifact FROM commits WHERE row > ?1 ORDER BY row")
-            .during(PLANNING)?;
-        let mut rows = statement.query([self.plan.commit_mark]).during(PLANNING)?;
+        let sql = "SELECT row, parent, native, artifact FROM commits WHERE row > ?1 ORDER BY row";
         // The strand that ends with a commit.
         let mut ends: HashMap<i64, usize> = HashMap::new();
-        while let Some(row) = rows.next().during(PLANNING)? {
-            let commit: i64 = row.get(0).during(PLANNING)?;
-            let parent: Option<i64> = row.get(1).during(PLANNING)?;
-            let contents: [Option<i64>; 2] = [row.get(2).during(PLANNING)?, row.get(3).during(PLANNING)?];
+        let after = self.plan.commit_mark;
+        type Columns = (i64, Option<i64>, Option<i64>, Option<i64>);
+        let ask = connection.during(PLANNING);
+        ask.each(sql, [after], columns, |(commit, parent, native, artifact): Columns| {
             let strands = &mut self.strands;
             let strand = parent.and_then(|parent| ends.remove(&parent)).unwrap_or_else(|| {
                 strands.push(Strand { first: Some((commit, parent)), ..Strand::default() });
@@ -126,14 +119,14 @@ impl Inbox {
             });
             ends.insert(commit, strand);
             self.strand_of.insert(commit, strand);
-            for content in contents.into_iter().flatten() {
+            for content in [native, artifact].into_iter().flatten() {
                 for row in literal_rows(connection, content)? {
                     self.give_place(row, strand);
                 }
             }
             self.plan.commit_mark = commit;
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Finds what strands are copies of, and the last blocks of their chains, and puts originals before copies.
@@ -170,14 +163,7 @@ impl Inbox {
 
 /// Returns the literal rows that a content is made of: itself, or those that its list names.
 pub(super) fn literal_rows(connection: &Connection, content: i64) -> Result<Vec<i64>, StoreError> {
-    let list: Option<Vec<u8>> = connection
-        .prepare_cached("SELECT bytes FROM content WHERE row = ?1 AND coding = 3")
-        .and_then(|mut statement| {
-            let mut rows = statement.query([content])?;
-            rows.next()?.map(|row| row.get(0)).transpose()
-        })
-        .during(PLANNING)?;
-    let Some(list) = list else {
+    let Some(list) = list_of(connection, content)? else {
         return Ok(vec![content]);
     };
     // A list that cannot be read is damage, which `verify` names; its parts are packed with the rest.

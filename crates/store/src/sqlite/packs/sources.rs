@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 
 use super::blocks::{BlockRow, find_block};
 use super::plan::literal_rows;
@@ -13,6 +13,7 @@ use crate::error::StoreError;
 use crate::pack::bounds::{BASE_BLOCKS_MAX, BASE_DEPTH_MAX, BLOCK_BYTES_TARGET};
 use crate::rules::packing::Member;
 use crate::sqlite::failure::During;
+use crate::sqlite::statements::{columns, one};
 
 const LOOKING: &str = "looking for blocks to lean on";
 
@@ -38,10 +39,11 @@ pub(super) fn origin_of(connection: &Connection, commit: i64) -> Result<Option<i
             None => break,
         }
     }
-    connection
-        .prepare_cached("SELECT target FROM link WHERE source = ?1 AND kind = 0 ORDER BY target DESC LIMIT 1")
-        .and_then(|mut statement| statement.query_row([root], |row| row.get(0)).optional())
-        .during(LOOKING)
+    connection.during(LOOKING).first(
+        "SELECT target FROM link WHERE source = ?1 AND kind = 0 ORDER BY target DESC LIMIT 1",
+        [root],
+        one,
+    )
 }
 
 /// Returns the blocks of a chain up to a commit, those with fewer bases first, then the nearest.
@@ -125,16 +127,9 @@ pub(super) fn tail(
     if !fits {
         return Ok(Vec::new());
     }
-    let mut statement = connection
-        .prepare_cached(
-            "SELECT p.row, p.length FROM block b JOIN packed p ON p.row BETWEEN b.low AND b.high \
-             AND p.block = b.row WHERE b.row = ?1 ORDER BY p.offset, p.row",
-        )
-        .during(LOOKING)?;
-    let members = statement
-        .query_map([row], |found| Ok((found.get(0)?, found.get::<_, i64>(1)?)))
-        .and_then(Iterator::collect::<rusqlite::Result<Vec<(i64, i64)>>>)
-        .during(LOOKING)?;
+    let sql = "SELECT p.row, p.length FROM block b JOIN packed p ON p.row BETWEEN b.low AND b.high \
+               AND p.block = b.row WHERE b.row = ?1 ORDER BY p.offset, p.row";
+    let members: Vec<(i64, i64)> = connection.during(LOOKING).list(sql, [row], columns)?;
     let member = |(number, length): (i64, i64)| {
         usize::try_from(length).ok().map(|length| Member { row: number, length, block: Some(row) })
     };
@@ -143,23 +138,20 @@ pub(super) fn tail(
 
 fn parent_of(connection: &Connection, commit: i64) -> Result<Option<i64>, StoreError> {
     connection
-        .prepare_cached("SELECT parent FROM commits WHERE row = ?1")
-        .and_then(|mut statement| statement.query_row([commit], |row| row.get(0)).optional())
         .during(LOOKING)
+        .first("SELECT parent FROM commits WHERE row = ?1", [commit], one)
         .map(Option::flatten)
 }
 
 fn contents_of(connection: &Connection, commit: i64) -> Result<Vec<i64>, StoreError> {
-    let content: Option<i64> = connection
-        .prepare_cached("SELECT ifnull(native, artifact) FROM commits WHERE row = ?1")
-        .and_then(|mut statement| statement.query_row([commit], |row| row.get(0)).optional())
-        .during(LOOKING)?;
+    let content: Option<i64> = connection.during(LOOKING).first(
+        "SELECT ifnull(native, artifact) FROM commits WHERE row = ?1",
+        [commit],
+        one,
+    )?;
     content.map_or(Ok(Vec::new()), |content| literal_rows(connection, content))
 }
 
 fn block_of_content(connection: &Connection, row: i64) -> Result<Option<i64>, StoreError> {
-    connection
-        .prepare_cached("SELECT block FROM packed WHERE row = ?1")
-        .and_then(|mut statement| statement.query_row([row], |found| found.get(0)).optional())
-        .during(LOOKING)
+    connection.during(LOOKING).first("SELECT block FROM packed WHERE row = ?1", [row], one)
 }

@@ -1,10 +1,9 @@
-//! Holding pack files to their names, their indexes, and what the database says of them.
-//!
-//! That each content in them has its hash is `verify`'s.
+//! Holding pack files to their names, their indexes, and what the database says of them, and each content in them to its hash.
 
 use std::collections::BTreeMap;
 
 use rusqlite::Connection;
+use stemmata_model::ArtifactId;
 
 use super::{BlockRow, block_rows};
 use crate::error::StoreError;
@@ -12,6 +11,8 @@ use crate::pack::PackName;
 use crate::seam::{Damage, Verified};
 use crate::sqlite::failure::During;
 use crate::sqlite::read::Reader;
+use crate::sqlite::read::verify::{PAGE_ROWS, report_content};
+use crate::sqlite::statements::columns;
 
 const VERIFYING: &str = "verifying the packs";
 
@@ -50,20 +51,36 @@ impl Reader {
         }
         Ok(())
     }
+
+    /// Holds every content in a pack to its hash, by its place there and not by a duplicate.
+    pub(in crate::sqlite) fn verify_packed(
+        &mut self,
+        verified: &mut Verified,
+        found: &mut dyn FnMut(Damage),
+    ) -> Result<(), StoreError> {
+        let mut after = i64::MIN;
+        loop {
+            let sql = "SELECT row, hash FROM packed WHERE row > ?1 ORDER BY row LIMIT ?2";
+            let ask = self.connection().during(VERIFYING);
+            let page: Vec<(i64, [u8; 32])> = ask.list(sql, [after, PAGE_ROWS], columns)?;
+            let Some((last, _)) = page.last() else { return Ok(()) };
+            after = *last;
+            for (row, hash) in page {
+                verified.contents += 1;
+                let id = ArtifactId::from_bytes(hash);
+                if let Err(failure) = self.with_literals(|literals| Ok(literals.load_packed_again(row)))? {
+                    report_content(found, &id.to_string(), &failure.of(id));
+                }
+            }
+        }
+    }
 }
 
 fn packs_of(connection: &Connection) -> Result<Vec<Known>, StoreError> {
-    let mut statement = connection.prepare("SELECT row, name, bytes FROM pack").during(VERIFYING)?;
-    let rows = statement
-        .query_map([], |row| {
-            Ok(Known {
-                row: row.get(0)?,
-                name: PackName(row.get(1)?),
-                bytes: row.get::<_, i64>(2)?.cast_unsigned(),
-            })
-        })
-        .during(VERIFYING)?;
-    rows.collect::<rusqlite::Result<_>>().during(VERIFYING)
+    connection.during(VERIFYING).list("SELECT row, name, bytes FROM pack", [], |row| {
+        let bytes = row.get::<_, i64>(2)?.cast_unsigned();
+        Ok(Known { row: row.get(0)?, name: PackName(row.get(1)?), bytes })
+    })
 }
 
 fn by_pack(connection: &Connection) -> Result<BTreeMap<i64, Vec<BlockRow>>, StoreError> {

@@ -9,6 +9,7 @@ use super::Reader;
 use super::commits::sql_limit;
 use crate::error::StoreError;
 use crate::sqlite::failure::During;
+use crate::sqlite::statements::one;
 
 const LOOKING: &str = "looking up anchors";
 
@@ -24,20 +25,15 @@ impl Reader {
         let mut found = Vec::new();
         // One transaction, so that all are looked up in one state and the lock is taken once.
         let transaction = self.connection.unchecked_transaction().during(LOOKING)?;
-        let mut statement = transaction
-            .prepare_cached(
-                "SELECT c.id FROM anchor a CROSS JOIN commits c ON c.row = a.commit_row \
-                 WHERE a.hash = ?1 AND c.state & 3 <> 2 ORDER BY c.id LIMIT ?2",
-            )
-            .during(LOOKING)?;
+        let sql = "SELECT c.id FROM anchor a CROSS JOIN commits c ON c.row = a.commit_row \
+                   WHERE a.hash = ?1 AND c.state & 3 <> 2 ORDER BY c.id LIMIT ?2";
         for hash in hashes {
             let values = params![hash.cast_signed(), sql_limit(limit)];
-            let mut rows = statement.query(values).during(LOOKING)?;
-            while let Some(row) = rows.next().during(LOOKING)? {
-                found.push((*hash, CommitId::from_bytes(row.get(0).during(LOOKING)?)));
-            }
+            transaction.during(LOOKING).each(sql, values, one, |id| {
+                found.push((*hash, CommitId::from_bytes(id)));
+                Ok(())
+            })?;
         }
-        drop(statement);
         transaction.commit().during(LOOKING)?;
         Ok(found)
     }

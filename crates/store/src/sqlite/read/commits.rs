@@ -3,7 +3,7 @@
 //! Where they were seen is in `sightings`.
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use rusqlite::{Connection, Row, params, params_from_iter};
 use stemmata_model::{ArtifactId, Commit, CommitId, CommitPrefix};
 
 use super::Reader;
@@ -67,12 +67,8 @@ pub(in crate::sqlite) fn load_commit(
 ) -> Result<Option<Commit>, StoreError> {
     let sql =
         concat!("SELECT ", commit_columns!(), " FROM commits c WHERE substr(c.id, 1, 8) = ?1 AND c.id = ?2");
-    let found = connection
-        .prepare_cached(sql)
-        .and_then(|mut statement| {
-            statement.query_row(params![key_of(id), id.to_bytes()], take_commit).optional()
-        })
-        .during("reading a commit")?;
+    let found =
+        connection.during("reading a commit").first(sql, params![key_of(id), id.to_bytes()], take_commit)?;
     found.map(|found| kinds.commit(connection, found)).transpose()
 }
 
@@ -112,16 +108,11 @@ impl Reader {
             prefix.high.to_bytes(),
             sql_limit(limit)
         ];
+        let sql = "SELECT id FROM commits WHERE substr(id, 1, 8) BETWEEN ?1 AND ?2 AND id BETWEEN ?3 AND ?4 \
+                 ORDER BY substr(id, 1, 8), id LIMIT ?5";
         self.connection
-            .prepare_cached(
-                "SELECT id FROM commits WHERE substr(id, 1, 8) BETWEEN ?1 AND ?2 AND id BETWEEN ?3 AND ?4 \
-                 ORDER BY substr(id, 1, 8), id LIMIT ?5",
-            )
-            .and_then(|mut statement| {
-                let rows = statement.query_map(values, |row| Ok(CommitId::from_bytes(row.get(0)?)))?;
-                rows.collect()
-            })
             .during("looking up a commit's prefix")
+            .list(sql, values, |row| Ok(CommitId::from_bytes(row.get(0)?)))
     }
 
     pub(in crate::sqlite) fn ancestors(
@@ -132,27 +123,19 @@ impl Reader {
         let operation = "walking a chain";
         // One transaction spares each step its own lock, and shows all steps one state.
         let transaction = self.connection.unchecked_transaction().during(operation)?;
-        let mut next: Option<i64> = self
-            .connection
-            .prepare_cached("SELECT row FROM commits WHERE substr(id, 1, 8) = ?1 AND id = ?2")
-            .and_then(|mut statement| {
-                statement.query_row(params![key_of(from), from.to_bytes()], |row| row.get(0)).optional()
-            })
-            .during(operation)?;
+        let mut next = self.row_of(from)?;
         if next.is_none() {
             return Err(StoreError::CommitMissing(from));
         }
         let sql = concat!("SELECT ", commit_columns!(), " FROM commits c WHERE c.row = ?1");
-        let mut statement = self.connection.prepare_cached(sql).during(operation)?;
         let mut chain = Vec::new();
         while let Some(row) = next
             && chain.len() < limit
         {
-            let found = statement.query_row([row], take_commit).during(operation)?;
+            let found = self.connection.during(operation).only(sql, [row], take_commit)?;
             next = found.parent_row;
             chain.push(self.kinds.commit(&self.connection, found)?);
         }
-        drop(statement);
         transaction.commit().during(operation)?;
         Ok(chain)
     }
@@ -229,15 +212,13 @@ impl Reader {
         sql: &str,
         values: impl rusqlite::Params,
     ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
-        let operation = "reading commits in the order of storing";
-        let mut statement = self.connection.prepare_cached(sql).during(operation)?;
-        let mut rows = statement.query(values).during(operation)?;
         let mut stored = Vec::new();
-        while let Some(row) = rows.next().during(operation)? {
-            let found = take_commit(row).during(operation)?;
+        let ask = self.connection.during("reading commits in the order of storing");
+        ask.each(sql, values, take_commit, |found| {
             let at = StoredAt::of_row(found.row);
             stored.push((at, self.kinds.commit(&self.connection, found)?));
-        }
+            Ok(())
+        })?;
         Ok(stored)
     }
 
@@ -293,13 +274,11 @@ impl Reader {
         values: impl rusqlite::Params,
         operation: &'static str,
     ) -> Result<Vec<Commit>, StoreError> {
-        let mut statement = self.connection.prepare_cached(sql).during(operation)?;
-        let mut rows = statement.query(values).during(operation)?;
         let mut commits = Vec::new();
-        while let Some(row) = rows.next().during(operation)? {
-            let found = take_commit(row).during(operation)?;
+        self.connection.during(operation).each(sql, values, take_commit, |found| {
             commits.push(self.kinds.commit(&self.connection, found)?);
-        }
+            Ok(())
+        })?;
         Ok(commits)
     }
 }

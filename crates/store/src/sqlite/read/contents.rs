@@ -4,19 +4,56 @@
 
 use std::ops::Range;
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, params};
 use stemmata_model::{ArtifactId, ArtifactPrefix, to_u64};
 
 use super::Reader;
 use super::commits::sql_limit;
-use super::literals::{Failure, Kept, Key, Literals, READING};
+use super::literals::{Failure, Kept, Key, Literals, READING, hash_of};
 use crate::error::StoreError;
 use crate::rules::bounds::check_range;
 use crate::rules::pieces::{self, Piece};
 use crate::seam::Sink;
 use crate::sqlite::failure::During;
+use crate::sqlite::statements::{columns, one};
 
 pub(in crate::sqlite) use super::literals::key_of;
+
+/// What is known of a content by its row: none of it ever changes, but for a forgotten one that is filled.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::sqlite) struct Known {
+    pub(in crate::sqlite) row: i64,
+    pub(in crate::sqlite) length: u64,
+    /// Its bytes were forgotten.
+    pub(in crate::sqlite) is_forgotten: bool,
+    /// It is a list of ranges of others.
+    pub(in crate::sqlite) is_list: bool,
+}
+
+/// Looks a content up by its hash, in the inbox and in packs.
+pub(in crate::sqlite) fn find(connection: &Connection, id: ArtifactId) -> Result<Option<Known>, StoreError> {
+    let sql = "SELECT row, length, coding = 5, coding = 3 FROM content WHERE substr(hash, 1, 8) = ?1 AND hash = ?2 \
+               UNION ALL SELECT row, length, 0, 0 FROM packed WHERE substr(hash, 1, 8) = ?1 AND hash = ?2 LIMIT 1";
+    let found =
+        connection.during("looking up a content").first(sql, params![key_of(&id), id.as_bytes()], columns)?;
+    Ok(found.map(|(row, length, is_forgotten, is_list): (i64, i64, bool, bool)| Known {
+        row,
+        length: length.cast_unsigned(),
+        is_forgotten,
+        is_list,
+    }))
+}
+
+/// Returns the column of a content that is a list of ranges; none for any other.
+pub(in crate::sqlite) fn list_of(connection: &Connection, row: i64) -> Result<Option<Vec<u8>>, StoreError> {
+    let sql = "SELECT bytes FROM content WHERE row = ?1 AND coding = 3";
+    connection.during("reading a content's parts").first(sql, [row], one)
+}
+
+/// Returns the ranges of a content that is a list; none for any other.
+pub(in crate::sqlite) fn pieces_of(connection: &Connection, row: i64) -> Result<Vec<Piece>, StoreError> {
+    list_of(connection, row)?.map_or_else(|| Ok(Vec::new()), |list| pieces::list_of(&list, &row))
+}
 
 /// Memory that reads reuse, so that a small content costs no allocation.
 #[derive(Default)]
@@ -80,7 +117,7 @@ pub(in crate::sqlite) fn read_row(
     match literals.load(Key::Row(row)) {
         Ok(Kept::Literal(id)) => Ok(Some((id, literals.bytes().to_vec()))),
         Ok(Kept::Composed { whole, pieces }) => {
-            let Some(id) = literals.hash_of(row)? else { return Ok(None) };
+            let Some(id) = hash_of(literals.connection(), row)? else { return Ok(None) };
             let mut bytes = Vec::new();
             read_composed(literals, (id, whole, &pieces), None, &mut |piece| {
                 bytes.extend_from_slice(piece);
@@ -90,7 +127,7 @@ pub(in crate::sqlite) fn read_row(
         }
         Ok(Kept::Forgotten) | Err(Failure::Absent) => Ok(None),
         Err(failure) => {
-            let id = literals.hash_of(row)?.unwrap_or(ArtifactId::from_bytes([0; 32]));
+            let id = hash_of(literals.connection(), row)?.unwrap_or(ArtifactId::from_bytes([0; 32]));
             Err(failure.of(id))
         }
     }
@@ -127,17 +164,7 @@ fn read_one(
 
 impl Reader {
     pub(in crate::sqlite) fn content_length(&self, id: ArtifactId) -> Result<Option<u64>, StoreError> {
-        let length: Option<i64> = self
-            .connection
-            .prepare_cached(
-                "SELECT length FROM content WHERE substr(hash, 1, 8) = ?1 AND hash = ?2 \
-                 UNION ALL SELECT length FROM packed WHERE substr(hash, 1, 8) = ?1 AND hash = ?2 LIMIT 1",
-            )
-            .and_then(|mut statement| {
-                statement.query_row(params![key_of(&id), id.as_bytes()], |row| row.get(0)).optional()
-            })
-            .during("reading a content's length")?;
-        Ok(length.map(i64::cast_unsigned))
+        Ok(find(&self.connection, id)?.map(|known| known.length))
     }
 
     pub(in crate::sqlite) fn artifacts_in(
@@ -147,19 +174,14 @@ impl Reader {
     ) -> Result<Vec<ArtifactId>, StoreError> {
         let (low, high) = prefix.range();
         let values = params![key_of(&low), key_of(&high), low.as_bytes(), high.as_bytes(), sql_limit(limit)];
-        self.connection
-            .prepare_cached(
-                "SELECT hash FROM (SELECT hash FROM content WHERE substr(hash, 1, 8) BETWEEN ?1 AND ?2 \
+        let sql = "SELECT hash FROM (SELECT hash FROM content WHERE substr(hash, 1, 8) BETWEEN ?1 AND ?2 \
                  AND hash BETWEEN ?3 AND ?4 ORDER BY substr(hash, 1, 8), hash LIMIT ?5) \
                  UNION SELECT hash FROM (SELECT hash FROM packed WHERE substr(hash, 1, 8) BETWEEN ?1 AND ?2 \
                  AND hash BETWEEN ?3 AND ?4 ORDER BY substr(hash, 1, 8), hash LIMIT ?5) \
-                 ORDER BY hash LIMIT ?5",
-            )
-            .and_then(|mut statement| {
-                let rows = statement.query_map(values, |row| Ok(ArtifactId::from_bytes(row.get(0)?)))?;
-                rows.collect()
-            })
+                 ORDER BY hash LIMIT ?5";
+        self.connection
             .during("looking up an artifact's prefix")
+            .list(sql, values, |row| Ok(ArtifactId::from_bytes(row.get(0)?)))
     }
 
     pub(in crate::sqlite) fn read_content(
@@ -190,17 +212,10 @@ impl Reader {
     ) -> Result<T, StoreError> {
         let connection = &self.connection;
         if !connection.is_autocommit() {
-            // Within a transaction of the caller's, who writes, or verifies what was just written.
+            // Within a transaction of the caller's, who writes, or verifies what was just written: it must not end before its time.
             return act(&mut Literals::within_write(connection, &self.packs, &mut self.buffers.decoded));
         }
-        let run = |sql: &'static str| -> Result<(), StoreError> {
-            let mut statement = connection.prepare_cached(sql).during(READING)?;
-            statement.execute([]).during(READING).map(|_| ())
-        };
-        // A migration verifies within its own transaction, which must not end before its time.
-        if !connection.is_autocommit() {
-            return act(&mut Literals::within_write(connection, &self.packs, &mut self.buffers.decoded));
-        }
+        let run = |sql| connection.during(READING).run(sql, []).map(drop);
         run("BEGIN")?;
         let result = act(&mut Literals::new(connection, &self.packs, &mut self.buffers.decoded));
         let ended = if connection.is_autocommit() { Ok(()) } else { run("COMMIT") };

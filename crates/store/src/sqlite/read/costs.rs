@@ -12,6 +12,7 @@ use crate::maintain::costs::{ContentCost, Counted};
 use crate::rules::coding::Coding;
 use crate::rules::pieces;
 use crate::sqlite::failure::{During, unreadable};
+use crate::sqlite::statements::columns;
 
 const COUNTING: &str = "counting what commits take";
 
@@ -47,13 +48,11 @@ fn cost_of(
     commit: CommitId,
     counted: &mut Counted,
 ) -> Result<ContentCost, StoreError> {
-    let found: Option<(i64, Option<i64>)> = connection
-        .prepare_cached("SELECT artifact, native FROM commits WHERE substr(id, 1, 8) = ?1 AND id = ?2")
-        .and_then(|mut statement| {
-            let take = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
-            statement.query_row(params![key_of(commit), commit.to_bytes()], take).optional()
-        })
-        .during(COUNTING)?;
+    let found: Option<(i64, Option<i64>)> = connection.during(COUNTING).first(
+        "SELECT artifact, native FROM commits WHERE substr(id, 1, 8) = ?1 AND id = ?2",
+        params![key_of(commit), commit.to_bytes()],
+        columns,
+    )?;
     let (artifact, native) = found.ok_or(StoreError::CommitMissing(commit))?;
     let mut cost = ContentCost::nothing(commit);
     for row in [Some(artifact), native].into_iter().flatten() {

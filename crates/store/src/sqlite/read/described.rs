@@ -9,14 +9,15 @@ use stemmata_model::{Commit, CommitId};
 
 use super::Reader;
 use super::commits::{commit_columns, sql_limit, take_commit};
-use super::metadata::{LINK_COLUMNS, take_link};
+use super::metadata::LINK_COLUMNS;
 use super::sightings;
 use crate::error::StoreError;
 use crate::rules::codes::{KIND_AUDIT, KIND_NOTE};
-use crate::rules::rows::{CommitRow, LinkRow, link, note_annotation};
+use crate::rules::rows::{CommitRow, LinkRow, SightingRow, link, note_annotation};
 use crate::seam::{DESCRIBED_LINKS_MAX, DESCRIBED_SIGHTINGS_MAX, Described};
 use crate::sqlite::failure::During;
 use crate::sqlite::ledger::coverage;
+use crate::sqlite::statements::columns;
 use crate::write::Annotations;
 
 const DESCRIBING: &str = "reading what is known of commits";
@@ -54,11 +55,8 @@ impl Reader {
             " FROM json_each(?1) w CROSS JOIN commits c \
              ON substr(c.id, 1, 8) = unhex(substr(w.value, 1, 16)) AND c.id = unhex(w.value) ORDER BY w.key"
         );
-        let mut statement = self.connection.prepare_cached(sql).during(DESCRIBING)?;
-        let found: Vec<CommitRow> = statement
-            .query_map([json(&ids)], take_commit)
-            .and_then(Iterator::collect::<rusqlite::Result<_>>)
-            .during(DESCRIBING)?;
+        let found: Vec<CommitRow> =
+            self.connection.during(DESCRIBING).list(sql, [json(&ids)], take_commit)?;
         let numbers: Vec<i64> = found.iter().map(|found| found.row).collect();
         let places: HashMap<i64, usize> =
             numbers.iter().enumerate().rev().map(|(at, row)| (*row, at)).collect();
@@ -80,7 +78,6 @@ impl Reader {
         self.link(&mut page)?;
         self.see(&mut page)?;
         self.cover(&mut page)?;
-        drop(statement);
         transaction.commit().during(DESCRIBING)?;
         // One that is asked for twice was described in its first place.
         for (at, row) in numbers.iter().enumerate() {
@@ -99,7 +96,7 @@ impl Reader {
              CROSS JOIN annotation a ON a.commit_row = w.value \
              ORDER BY w.key, a.kind, iif(a.kind = ?3, a.at, 0), a.number",
             params![page.rows, KIND_AUDIT, KIND_NOTE],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+            columns,
         )?;
         for (row, kind, text, source) in rows {
             let Some(described) = page.of(row) else { continue };
@@ -124,7 +121,7 @@ impl Reader {
              ORDER BY f.id, l.kind, t.id, l.entry"
         );
         let rows: Vec<(LinkRow, i64)> =
-            self.all(&sql, params![page.rows], |row| Ok((take_link(row)?, row.get(4)?)))?;
+            self.all(&sql, params![page.rows], |row| Ok((columns(row)?, row.get(4)?)))?;
         for (columns, row) in rows {
             if let Some(described) = page.of(row).filter(|one| one.links.len() < DESCRIBED_LINKS_MAX) {
                 described.links.push(link(columns, described.commit.id)?);
@@ -143,15 +140,14 @@ impl Reader {
             sightings::COLUMNS,
             sightings::ORDER
         );
-        let mut statement = self.connection.prepare_cached(&sql).during(DESCRIBING)?;
-        let mut rows = statement.query(params![page.rows]).during(DESCRIBING)?;
-        while let Some(row) = rows.next().during(DESCRIBING)? {
-            let of: i64 = row.get(11).during(DESCRIBING)?;
+        let take = |row: &rusqlite::Row<'_>| Ok((row.get(11)?, sightings::take_sighting(row)?));
+        let ask = self.connection.during(DESCRIBING);
+        ask.each(&sql, [page.rows.clone()], take, |(of, seen): (i64, SightingRow)| {
             if let Some(described) = page.of(of).filter(|one| one.sightings.len() < DESCRIBED_SIGHTINGS_MAX) {
-                described.sightings.push(sightings::take_sighting(row).during(DESCRIBING)?.into_sighting()?);
+                described.sightings.push(seen.into_sighting()?);
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn cover(&self, page: &mut Page) -> Result<(), StoreError> {
@@ -159,7 +155,7 @@ impl Reader {
             "SELECT v.commit_row, l.id, v.through FROM json_each(?1) w \
              CROSS JOIN coverage v ON v.commit_row = w.value JOIN ledger l ON l.row = v.ledger ORDER BY l.id",
             params![page.rows],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            columns,
         )?;
         for (row, ledger, through) in rows {
             if let Some(described) = page.of(row).filter(|one| one.coverage.is_none()) {

@@ -3,7 +3,7 @@
 //! Commits are in `commits`.
 
 use rusqlite::types::Value;
-use rusqlite::{OptionalExtension, Row, params, params_from_iter};
+use rusqlite::{Row, params, params_from_iter};
 use stemmata_model::{CommitId, MachineId, SessionId, Timestamp};
 
 use super::Reader;
@@ -18,6 +18,7 @@ use crate::rules::rows::SessionRow;
 use crate::seam::{Page, Usage};
 use crate::sqlite::failure::{During, unreadable};
 use crate::sqlite::places::{OfPlace, PlaceKey};
+use crate::sqlite::statements::columns;
 use crate::write::{Placement, SIDECAR_FORMAT, Session, SessionKey};
 
 pub(super) const SESSION_COLUMNS: &str = "path, machine, session, parent_session, format, template, principal, \
@@ -104,22 +105,19 @@ impl Reader {
         filter: &SessionFilter,
         page: Page,
     ) -> Result<Vec<Session>, StoreError> {
-        let operation = "listing sessions";
         let (sql, values) = listing(filter, page);
-        let mut statement = self.connection.prepare_cached(&sql).during(operation)?;
-        let rows = statement.query_map(params_from_iter(values), take_session).during(operation)?;
-        rows.map(|row| row.during(operation)?.into_session()).collect()
+        let ask = self.connection.during("listing sessions");
+        let rows: Vec<SessionRow> = ask.list(&sql, params_from_iter(values), take_session)?;
+        rows.into_iter().map(SessionRow::into_session).collect()
     }
 
     pub(in crate::sqlite) fn session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
         let sql = format!("SELECT {SESSION_COLUMNS} FROM session WHERE path = ?1 AND machine = ?2");
-        let found = self
-            .connection
-            .prepare_cached(&sql)
-            .and_then(|mut statement| {
-                statement.query_row(params![key.path, key.machine.as_str()], take_session).optional()
-            })
-            .during("reading a session")?;
+        let found = self.connection.during("reading a session").first(
+            &sql,
+            params![key.path, key.machine.as_str()],
+            take_session,
+        )?;
         found.map(SessionRow::into_session).transpose()
     }
 
@@ -183,20 +181,21 @@ impl Reader {
         let sql = format!(
             "SELECT row, figures, kind IN (SELECT row FROM kind WHERE format = '{SIDECAR_FORMAT}') FROM commits"
         );
-        let mut statement = self.connection.prepare_cached(&sql).during(operation)?;
-        let mut rows = statement.query([]).during(operation)?;
-        while let Some(row) = rows.next().during(operation)? {
-            let number: i64 = row.get(0).during(operation)?;
-            let bytes = row.get_ref(1).during(operation)?;
-            let bytes = bytes.as_bytes().map_err(rusqlite::Error::from).during(operation)?;
-            let figures = Figures::decode(bytes, number)?;
-            usage.commits += 1;
-            if row.get(2).during(operation)? {
-                usage.sidecar_commits += 1;
-                usage.sidecar_bytes = usage.sidecar_bytes.saturating_add(figures.native_bytes);
-            }
-            usage.logical_bytes = usage.logical_bytes.saturating_add(figures.native_bytes);
-        }
+        self.connection.during(operation).each(
+            &sql,
+            [],
+            columns,
+            |(row, figures, is_sidecar): (i64, Vec<u8>, bool)| {
+                let figures = Figures::decode(&figures, row)?;
+                usage.commits += 1;
+                if is_sidecar {
+                    usage.sidecar_commits += 1;
+                    usage.sidecar_bytes = usage.sidecar_bytes.saturating_add(figures.native_bytes);
+                }
+                usage.logical_bytes = usage.logical_bytes.saturating_add(figures.native_bytes);
+                Ok(())
+            },
+        )?;
         Ok(usage)
     }
 }

@@ -2,10 +2,7 @@
 //!
 //! What contents are made of, and which ranges are wanted, is `contents`'.
 
-use std::ops::Range;
-
-use rusqlite::types::ToSql;
-use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
+use rusqlite::{CachedStatement, Connection, Row, Rows, params};
 use stemmata_model::{ArtifactId, artifact_id};
 
 use crate::error::StoreError;
@@ -13,13 +10,9 @@ use crate::rules::coding::{self, Coding};
 use crate::rules::pieces::{self, Piece};
 use crate::seam::PART_BYTES_MAX;
 use crate::sqlite::failure::During;
-use crate::sqlite::packs::{BlockError, Loaded, Packs};
+use crate::sqlite::packs::{BlockError, LOOKUPS_MAX, Member, Packs, Unpacking};
 
-pub(super) const READING: &str = "reading a content";
-
-/// How often a row is looked up again whose pack is missing: each rewriting of packs may move it once, and one
-/// takes far longer than a read.
-const LOOKUPS_MAX: usize = 4;
+pub(in crate::sqlite) const READING: &str = "reading a content";
 
 /// The columns of a content, in the order in which they are taken.
 macro_rules! content_columns {
@@ -37,6 +30,34 @@ pub(in crate::sqlite) enum Key<'a> {
     Row(i64),
     /// Its hash.
     Hash(&'a ArtifactId),
+}
+
+impl Key<'_> {
+    /// Prepares a query for the key, of two that take the same columns.
+    pub(in crate::sqlite) fn select<'c>(
+        self,
+        connection: &'c Connection,
+        by_row: &'static str,
+        by_hash: &'static str,
+    ) -> Result<CachedStatement<'c>, StoreError> {
+        let sql = match self {
+            Key::Row(_) => by_row,
+            Key::Hash(_) => by_hash,
+        };
+        connection.prepare_cached(sql).during(READING)
+    }
+
+    /// Runs the query.
+    pub(in crate::sqlite) fn query<'s>(
+        self,
+        statement: &'s mut CachedStatement<'_>,
+    ) -> Result<Rows<'s>, StoreError> {
+        match self {
+            Key::Row(row) => statement.query([row]),
+            Key::Hash(id) => statement.query(params![key_of(id), id.as_bytes()]),
+        }
+        .during(READING)
+    }
 }
 
 /// What was found of a content.
@@ -97,26 +118,25 @@ pub(in crate::sqlite) fn key_of(id: &ArtifactId) -> [u8; 8] {
 /// Where the bytes in hand are.
 enum Held {
     Decoded,
-    Block(Loaded, Range<usize>),
+    Packed(Member),
 }
 
-/// A row of `packed`.
-struct Place {
-    hash: ArtifactId,
-    length: usize,
-    block: i64,
-    offset: usize,
+/// Returns the hash of a content by its row.
+pub(in crate::sqlite) fn hash_of(
+    connection: &Connection,
+    row: i64,
+) -> Result<Option<ArtifactId>, StoreError> {
+    let sql =
+        "SELECT hash FROM content WHERE row = ?1 UNION ALL SELECT hash FROM packed WHERE row = ?1 LIMIT 1";
+    connection.during(READING).first(sql, [row], |row| Ok(ArtifactId::from_bytes(row.get(0)?)))
 }
 
 /// Reads literal contents one after the other; the bytes of the last one are in hand.
 pub(in crate::sqlite) struct Literals<'a> {
     connection: &'a Connection,
-    packs: &'a Packs,
+    pub(in crate::sqlite) packs: Unpacking<'a>,
     decoded: &'a mut Vec<u8>,
     held: Held,
-    /// The block that was read last, by its row: neighbours need no second look at the database. Only as long
-    /// as one transaction lasts.
-    last: Option<(i64, Loaded)>,
     /// Within a transaction that writes, which must not end before its time.
     writes: bool,
 }
@@ -127,7 +147,13 @@ impl<'a> Literals<'a> {
         packs: &'a Packs,
         decoded: &'a mut Vec<u8>,
     ) -> Self {
-        Self { connection, packs, decoded, held: Held::Decoded, last: None, writes: false }
+        Self {
+            connection,
+            packs: Unpacking::new(connection, packs),
+            decoded,
+            held: Held::Decoded,
+            writes: false,
+        }
     }
 
     /// As `new`, for a transaction that writes: who holds it and the lock of packs sees them as they are.
@@ -143,7 +169,7 @@ impl<'a> Literals<'a> {
     pub(in crate::sqlite) fn bytes(&self) -> &[u8] {
         match &self.held {
             Held::Decoded => self.decoded,
-            Held::Block(block, range) => block.get(range.clone()).unwrap_or_default(),
+            Held::Packed(member) => member.bytes(),
         }
     }
 
@@ -152,22 +178,11 @@ impl<'a> Literals<'a> {
         self.connection
     }
 
-    /// Returns the hash of a content by its row.
-    pub(in crate::sqlite) fn hash_of(&self, row: i64) -> Result<Option<ArtifactId>, StoreError> {
-        self.connection
-            .prepare_cached(
-                "SELECT hash FROM content WHERE row = ?1 UNION ALL SELECT hash FROM packed WHERE row = ?1 LIMIT 1",
-            )
-            .and_then(|mut statement| statement.query_row([row], |row| row.get(0)).optional())
-            .map(|hash| hash.map(ArtifactId::from_bytes))
-            .during(READING)
-    }
-
     /// Finds a content; where it is literal its bytes are in hand then. Where it is in the inbox and in a pack,
     /// one of them that is sound is enough.
     pub(in crate::sqlite) fn load(&mut self, key: Key<'_>) -> Result<Kept, Failure> {
         // Neighbours are packed together, so what follows a packed content is looked for there first.
-        if self.last.is_some()
+        if self.packs.is_warm()
             && let Ok(Some(hash)) = self.load_packed(key)
         {
             return Ok(Kept::Literal(hash));
@@ -193,16 +208,14 @@ impl<'a> Literals<'a> {
     }
 
     fn load_inbox(&mut self, key: Key<'_>) -> Result<Option<Kept>, Failure> {
-        let mut statement = self.select(
-            key,
-            concat!("SELECT ", content_columns!(), " FROM content WHERE row = ?1"),
-            concat!(
-                "SELECT ",
-                content_columns!(),
-                " FROM content WHERE substr(hash, 1, 8) = ?1 AND hash = ?2"
-            ),
-        )?;
-        let mut rows = query(&mut statement, key)?;
+        let by_row = concat!("SELECT ", content_columns!(), " FROM content WHERE row = ?1");
+        let by_hash = concat!(
+            "SELECT ",
+            content_columns!(),
+            " FROM content WHERE substr(hash, 1, 8) = ?1 AND hash = ?2"
+        );
+        let mut statement = key.select(self.connection, by_row, by_hash)?;
+        let mut rows = key.query(&mut statement)?;
         let Some(row) = rows.next().during(READING)? else {
             return Ok(None);
         };
@@ -221,96 +234,20 @@ impl<'a> Literals<'a> {
 
     /// Looks a literal content up in packs alone.
     pub(in crate::sqlite) fn load_packed(&mut self, key: Key<'_>) -> Result<Option<ArtifactId>, BlockError> {
-        let Some(place) = self.find_place(key)? else {
-            return Ok(None);
-        };
-        let block = match &self.last {
-            Some((row, block)) if *row == place.block => Loaded::clone(block),
-            Some(_) | None => self.packs.load(self.connection, place.block)?,
-        };
-        self.last = Some((place.block, Loaded::clone(&block)));
-        let range = place.offset..place.offset.saturating_add(place.length);
-        let what = match block.get(range.clone()) {
-            Some(bytes) if artifact_id(bytes) == place.hash => {
-                self.held = Held::Block(block, range);
-                return Ok(Some(place.hash));
-            }
-            Some(_) => "its bytes have another hash".to_owned(),
-            None => format!("the block ends before byte {}", range.end),
-        };
-        Err(BlockError::Damaged(format!("{}: {what}", Packs::place(self.connection, place.block)?)))
-    }
-
-    /// Looks a literal content up in packs alone, again where its pack is missing.
-    pub(super) fn load_packed_again(&mut self, row: i64) -> Result<(), Failure> {
-        let mut damage = String::new();
-        for _ in 0..LOOKUPS_MAX {
-            match self.load_packed(Key::Row(row)) {
-                // It was there a moment ago: somebody else has let it go.
-                Ok(_) => return Ok(()),
-                Err(BlockError::Gone(what)) => damage = what,
-                Err(BlockError::Damaged(what)) => return Err(Failure::Damaged(what)),
-                Err(BlockError::Store(error)) => return Err(Failure::Store(error)),
-            }
-            self.renew()?;
-        }
-        Err(Failure::Damaged(damage))
-    }
-
-    fn find_place(&self, key: Key<'_>) -> Result<Option<Place>, BlockError> {
-        let mut statement = self.select(
-            key,
-            "SELECT hash, length, block, offset FROM packed WHERE row = ?1",
-            "SELECT hash, length, block, offset FROM packed WHERE substr(hash, 1, 8) = ?1 AND hash = ?2",
-        )?;
-        let mut rows = query(&mut statement, key)?;
-        let Some(row) = rows.next().during(READING)? else {
-            return Ok(None);
-        };
-        let numbers = (row.get::<_, i64>(1), row.get::<_, i64>(3));
-        let (length, offset) = (numbers.0.during(READING)?, numbers.1.during(READING)?);
-        let place = Place {
-            hash: ArtifactId::from_bytes(row.get(0).during(READING)?),
-            length: usize::try_from(length).unwrap_or(usize::MAX),
-            block: row.get(2).during(READING)?,
-            offset: usize::try_from(offset).unwrap_or(usize::MAX),
-        };
-        Ok(Some(place))
-    }
-
-    fn select(
-        &self,
-        key: Key<'_>,
-        by_row: &'static str,
-        by_hash: &'static str,
-    ) -> Result<CachedStatement<'a>, StoreError> {
-        let sql = match key {
-            Key::Row(_) => by_row,
-            Key::Hash(_) => by_hash,
-        };
-        self.connection.prepare_cached(sql).during(READING)
+        let Some(member) = self.packs.load(key)? else { return Ok(None) };
+        let hash = member.hash;
+        self.held = Held::Packed(member);
+        Ok(Some(hash))
     }
 
     /// Looks at the store as it is now, where a transaction had held an older state.
-    fn renew(&mut self) -> Result<(), StoreError> {
-        self.last = None;
+    pub(in crate::sqlite) fn renew(&mut self) -> Result<(), StoreError> {
+        self.packs.cool();
         if self.writes || self.connection.is_autocommit() {
             return Ok(());
         }
         self.connection.execute_batch("COMMIT; BEGIN").during(READING)
     }
-}
-
-fn query<'s>(statement: &'s mut CachedStatement<'_>, key: Key<'_>) -> Result<rusqlite::Rows<'s>, StoreError> {
-    match key {
-        Key::Row(row) => statement.query([row]),
-        Key::Hash(id) => {
-            let (short, whole) = (key_of(id), id.as_bytes());
-            let values: &[&dyn ToSql] = params![short, whole];
-            statement.query(values)
-        }
-    }
-    .during(READING)
 }
 
 /// Decodes a literal row and holds it to its hash.

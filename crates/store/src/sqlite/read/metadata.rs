@@ -2,7 +2,7 @@
 //!
 //! Nothing here is hashed.
 
-use rusqlite::{OptionalExtension, Params, Row, params};
+use rusqlite::{Params, Row, params};
 use stemmata_model::CommitId;
 
 use super::Reader;
@@ -11,21 +11,13 @@ use crate::error::StoreError;
 use crate::rules::codes::{KIND_AUDIT, KIND_NOTE};
 use crate::rules::rows::{AuditRow, LinkRow, audit_record, link, note_annotation};
 use crate::sqlite::failure::During;
+use crate::sqlite::statements::{columns, one};
 use crate::write::{Annotations, AuditRecord, Link};
 
 const READING: &str = "reading a commit's metadata";
 
-/// Takes the columns of an audit row.
-pub(in crate::sqlite) fn take_audit(row: &Row<'_>) -> rusqlite::Result<AuditRow> {
-    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
-}
-
 /// The columns of a link `l` from a commit `f` to a commit `t`.
 pub(super) const LINK_COLUMNS: &str = "f.id, l.kind, t.id, l.entry";
-
-pub(super) fn take_link(row: &Row<'_>) -> rusqlite::Result<LinkRow> {
-    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-}
 
 impl Reader {
     pub(in crate::sqlite) fn annotations(&self, commit: CommitId) -> Result<Annotations, StoreError> {
@@ -36,7 +28,7 @@ impl Reader {
             "SELECT kind, text, source FROM annotation WHERE commit_row = ?1 AND kind < ?2 \
              ORDER BY kind, iif(kind = ?3, at, 0), number",
             params![row, KIND_AUDIT, KIND_NOTE],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            columns,
         )?;
         let mut annotations = Annotations::default();
         for columns in rows {
@@ -67,7 +59,7 @@ impl Reader {
             "SELECT at, by, change, text, source FROM annotation WHERE commit_row = ?1 AND kind = ?2 \
              ORDER BY at, number LIMIT ?3",
             params![row, KIND_AUDIT, sql_limit(limit)],
-            take_audit,
+            columns::<AuditRow>,
         )?;
         rows.into_iter().map(|columns| audit_record(columns, commit)).collect()
     }
@@ -82,17 +74,16 @@ impl Reader {
              JOIN commits f ON f.row = l.source JOIN commits t ON t.row = l.target \
              ORDER BY f.id, l.kind, t.id, l.entry LIMIT ?2"
         );
-        let rows = self.all(&sql, params![row, sql_limit(limit)], take_link)?;
+        let rows = self.all(&sql, params![row, sql_limit(limit)], columns::<LinkRow>)?;
         rows.into_iter().map(|row| link(row, commit)).collect()
     }
 
-    fn row_of(&self, commit: CommitId) -> Result<Option<i64>, StoreError> {
-        self.connection
-            .prepare_cached("SELECT row FROM commits WHERE substr(id, 1, 8) = ?1 AND id = ?2")
-            .and_then(|mut statement| {
-                statement.query_row(params![key_of(commit), commit.to_bytes()], |row| row.get(0)).optional()
-            })
-            .during(READING)
+    pub(super) fn row_of(&self, commit: CommitId) -> Result<Option<i64>, StoreError> {
+        self.connection.during(READING).first(
+            "SELECT row FROM commits WHERE substr(id, 1, 8) = ?1 AND id = ?2",
+            params![key_of(commit), commit.to_bytes()],
+            one,
+        )
     }
 
     pub(super) fn all<T>(
@@ -101,8 +92,6 @@ impl Reader {
         values: impl Params,
         take: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, StoreError> {
-        let mut statement = self.connection.prepare_cached(sql).during(READING)?;
-        let rows = statement.query_map(values, take).during(READING)?;
-        rows.collect::<rusqlite::Result<_>>().during(READING)
+        self.connection.during(READING).list(sql, values, take)
     }
 }

@@ -6,12 +6,13 @@ use stemmata_model::{CommitId, SessionId};
 use super::Reader;
 use super::commits::sql_limit;
 use super::listings::{SESSION_COLUMNS, take_session};
-use super::metadata::{LINK_COLUMNS, take_link};
+use super::metadata::LINK_COLUMNS;
 use crate::error::StoreError;
 use crate::rules::codes;
-use crate::rules::rows::{SessionRow, link};
+use crate::rules::rows::{LinkRow, SessionRow, link};
 use crate::seam::{END_CHARS_MIN, IdPart};
 use crate::sqlite::failure::{During, unreadable};
+use crate::sqlite::statements::columns;
 use crate::write::{Link, LinkKind, SIDECAR_FORMAT, Session};
 
 const READING: &str = "looking a name up";
@@ -40,19 +41,15 @@ impl Reader {
             "SELECT session, count(*) FROM session WHERE {wanted} AND format <> '{SIDECAR_FORMAT}' \
              GROUP BY session ORDER BY session LIMIT ?3"
         );
-        let mut statement = self.connection.prepare_cached(&sql).during(READING)?;
-        let rows = statement
-            .query_map(params![first, second, sql_limit(limit)], |row| {
-                Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
+        let values = params![first, second, sql_limit(limit)];
+        let rows: Vec<(String, i64)> = self.connection.during(READING).list(&sql, values, columns)?;
+        rows.into_iter()
+            .map(|(text, count)| {
+                let id = SessionId::new(text.as_str())
+                    .map_err(|error| unreadable("session.session", &text, &error))?;
+                Ok((id, count.cast_unsigned()))
             })
-            .during(READING)?;
-        rows.map(|row| {
-            let (text, count) = row.during(READING)?;
-            let id = SessionId::new(text.as_str())
-                .map_err(|error| unreadable("session.session", &text, &error))?;
-            Ok((id, count.cast_unsigned()))
-        })
-        .collect()
+            .collect()
     }
 
     pub(in crate::sqlite) fn sessions_of(
@@ -83,7 +80,7 @@ impl Reader {
              WHERE l.kind = ?1 AND l.entry <> '' ORDER BY f.id, t.id, l.entry LIMIT ?2"
         );
         let kind = codes::link_kind(LinkKind::DerivedFrom);
-        let rows = self.all(&sql, params![kind, sql_limit(limit)], take_link)?;
+        let rows = self.all(&sql, params![kind, sql_limit(limit)], columns::<LinkRow>)?;
         rows.into_iter().map(|row| link(row, CommitId::from_bytes([0; 16]))).collect()
     }
 

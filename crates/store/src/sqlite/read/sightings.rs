@@ -2,6 +2,7 @@
 //!
 //! Sessions themselves are in `listings`.
 
+use rusqlite::types::Value;
 use rusqlite::{Row, params, params_from_iter};
 use stemmata_model::{CommitId, Sighting, Timestamp};
 
@@ -57,9 +58,8 @@ impl Reader {
              ORDER BY {ORDER} LIMIT ?3"
         );
         let values = params![key_of(commit), commit.to_bytes(), sql_limit(limit)];
-        let mut statement = self.connection.prepare_cached(&sql).during(SEEN)?;
-        let rows = statement.query_map(values, take_sighting).during(SEEN)?;
-        rows.map(|row| row.during(SEEN)?.into_sighting()).collect()
+        let rows: Vec<SightingRow> = self.connection.during(SEEN).list(&sql, values, take_sighting)?;
+        rows.into_iter().map(SightingRow::into_sighting).collect()
     }
 
     pub(in crate::sqlite) fn resolve(
@@ -96,16 +96,9 @@ impl Reader {
              CROSS JOIN sighting s ON s.origin = o.row AND s.created_at = nearest.created_at \
              CROSS JOIN commits c ON c.row = s.commit_row ORDER BY c.id LIMIT ?2"
         );
-        let operation = "finding a commit by time";
-        let fixed = [
-            rusqlite::types::Value::Integer(at.as_micros()),
-            rusqlite::types::Value::Integer(sql_limit(limit)),
-        ];
-        let values = fixed.into_iter().chain(named.into_iter().map(rusqlite::types::Value::Text));
-        let mut statement = self.connection.prepare_cached(&sql).during(operation)?;
-        let rows = statement
-            .query_map(params_from_iter(values), |row| Ok(CommitId::from_bytes(row.get(0)?)))
-            .during(operation)?;
-        rows.collect::<rusqlite::Result<_>>().during(operation)
+        let fixed = [at.as_micros(), sql_limit(limit)].map(Value::Integer);
+        let values = params_from_iter(fixed.into_iter().chain(named.into_iter().map(Value::Text)));
+        let ask = self.connection.during("finding a commit by time");
+        ask.list(&sql, values, |row| Ok(CommitId::from_bytes(row.get(0)?)))
     }
 }

@@ -16,10 +16,8 @@ use crate::rules::figures::Figures;
 use crate::seam::{Damage, Verified};
 use crate::sqlite::failure::During;
 use crate::sqlite::open::STORE_FILE;
-use crate::sqlite::seals::{SEALED, Sealed};
-
-/// What a row that is not what was written is called.
-pub(in crate::sqlite) const SEAL: &str = "seal";
+use crate::sqlite::seals::SEALED;
+use crate::sqlite::statements::one;
 
 const VERIFYING: &str = "verifying the store";
 
@@ -27,7 +25,7 @@ const VERIFYING: &str = "verifying the store";
 const DATABASE_FINDINGS_MAX: usize = 100;
 
 /// Contents that are looked at before the store is looked at anew.
-const PAGE_ROWS: i64 = 256;
+pub(in crate::sqlite) const PAGE_ROWS: i64 = 256;
 
 /// References that must lead somewhere: the table, its name for people, and the rows that do not.
 const REFERENCES: [(&str, &str, &str); 12] = [
@@ -129,58 +127,33 @@ impl Reader {
                 found(unread(what, &error));
             }
         };
-        let result = self.verify_database(found);
-        hold(result, "the database", found);
-        let result = self.verify_contents(&mut verified, found);
-        hold(result, "the contents", found);
-        let result = self.verify_packed(&mut verified, found);
-        hold(result, "the packed contents", found);
-        let result = self.verify_packs(&mut verified, found);
-        hold(result, "the packs", found);
-        let result = self.verify_commits(&mut verified, found);
-        hold(result, "the commits", found);
-        let result = self.verify_references(&mut verified, found);
-        hold(result, "the references", found);
-        let result = self.verify_ledgers(&mut verified, found);
-        hold(result, "the ledgers", found);
+        type Part = fn(&mut Reader, &mut Verified, Report<'_>) -> Result<(), StoreError>;
+        let parts: [(&str, Part); 7] = [
+            ("the database", Self::verify_database),
+            ("the contents", Self::verify_contents),
+            ("the packed contents", Self::verify_packed),
+            ("the packs", Self::verify_packs),
+            ("the commits", Self::verify_commits),
+            ("the references", Self::verify_references),
+            ("the ledgers", Self::verify_ledgers),
+        ];
+        for (what, part) in parts {
+            hold(part(self, &mut verified, found), what, found);
+        }
         for sealed in SEALED {
-            let result = self.verify_seals(sealed, &mut verified, found);
-            hold(result, sealed.table, found);
+            hold(sealed.verify(&self.connection, &mut verified, found), sealed.table, found);
         }
         verified
     }
 
-    /// Holds the rows of a table to their seals.
-    fn verify_seals(
-        &self,
-        sealed: &Sealed,
-        verified: &mut Verified,
-        found: Report<'_>,
-    ) -> Result<(), StoreError> {
-        sealed.broken(&self.connection, VERIFYING, &mut |broken| {
-            if broken.is_kept {
-                verified.kept_rows += 1;
-                return;
-            }
-            found(Damage {
-                check: SEAL,
-                object: sealed.table.to_owned(),
-                message: format!("the row of {} is not what was written", sealed.named(&broken)),
-            });
-        })
-    }
-
-    fn verify_database(&self, found: Report<'_>) -> Result<(), StoreError> {
+    fn verify_database(&mut self, _: &mut Verified, found: Report<'_>) -> Result<(), StoreError> {
         let sql = format!("PRAGMA integrity_check({DATABASE_FINDINGS_MAX})");
-        let mut statement = self.connection.prepare(&sql).during(VERIFYING)?;
-        let mut rows = statement.query([]).during(VERIFYING)?;
-        while let Some(row) = rows.next().during(VERIFYING)? {
-            let message: String = row.get(0).during(VERIFYING)?;
+        self.connection.during(VERIFYING).each(&sql, [], one, |message: String| {
             if message != "ok" {
                 found(Damage { check: "database", object: STORE_FILE.to_owned(), message });
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn verify_contents(&mut self, verified: &mut Verified, found: Report<'_>) -> Result<(), StoreError> {
@@ -243,34 +216,6 @@ impl Reader {
         })
     }
 
-    /// Holds every content in a pack to its hash, by its place there and not by a duplicate.
-    fn verify_packed(&mut self, verified: &mut Verified, found: Report<'_>) -> Result<(), StoreError> {
-        let mut after = i64::MIN;
-        loop {
-            let page: Vec<(i64, [u8; 32])> = self
-                .connection
-                .prepare_cached("SELECT row, hash FROM packed WHERE row > ?1 ORDER BY row LIMIT ?2")
-                .and_then(|mut statement| {
-                    let rows =
-                        statement.query_map([after, PAGE_ROWS], |row| Ok((row.get(0)?, row.get(1)?)))?;
-                    rows.collect()
-                })
-                .during(VERIFYING)?;
-            let Some((last, _)) = page.last() else {
-                return Ok(());
-            };
-            after = *last;
-            for (row, hash) in page {
-                verified.contents += 1;
-                let id = ArtifactId::from_bytes(hash);
-                let read = self.with_literals(|literals| Ok(literals.load_packed_again(row)))?;
-                if let Err(failure) = read {
-                    report_content(found, &id.to_string(), &failure.of(id));
-                }
-            }
-        }
-    }
-
     fn verify_commits(&mut self, verified: &mut Verified, found: Report<'_>) -> Result<(), StoreError> {
         let sql = concat!(
             "SELECT ",
@@ -304,20 +249,15 @@ impl Reader {
         Ok(())
     }
 
-    fn verify_references(&self, verified: &mut Verified, found: Report<'_>) -> Result<(), StoreError> {
+    fn verify_references(&mut self, verified: &mut Verified, found: Report<'_>) -> Result<(), StoreError> {
         let count: i64 = self.connection.query_row(REFERRING, [], |row| row.get(0)).during(VERIFYING)?;
         verified.references = count.cast_unsigned();
         for (table, what, sql) in REFERENCES {
-            let mut statement = self.connection.prepare(sql).during(VERIFYING)?;
-            let mut rows = statement.query([]).during(VERIFYING)?;
-            while let Some(row) = rows.next().during(VERIFYING)? {
-                let end: rusqlite::types::Value = row.get(0).during(VERIFYING)?;
-                found(Damage {
-                    check: "reference",
-                    object: table.to_owned(),
-                    message: format!("{what} is not there ({end:?})"),
-                });
-            }
+            self.connection.during(VERIFYING).each(sql, [], one, |end: rusqlite::types::Value| {
+                let message = format!("{what} is not there ({end:?})");
+                found(Damage { check: "reference", object: table.to_owned(), message });
+                Ok(())
+            })?;
         }
         Ok(())
     }
@@ -363,7 +303,7 @@ impl Beside {
     }
 }
 
-fn report_content(found: Report<'_>, object: &str, error: &StoreError) {
+pub(in crate::sqlite) fn report_content(found: Report<'_>, object: &str, error: &StoreError) {
     found(Damage { check: "content_hash", object: object.to_owned(), message: error.to_string() });
 }
 

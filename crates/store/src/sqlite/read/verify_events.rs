@@ -9,6 +9,7 @@ use crate::error::StoreError;
 use crate::seam::{Damage, Verified};
 use crate::sqlite::failure::During;
 use crate::sqlite::ledger::rows::{EventRow, FORGOTTEN, LINE, LedgerRow, PLAIN, event_columns};
+use crate::sqlite::statements::one;
 
 /// The check of a ledger's events.
 pub(in crate::sqlite) const EVENTS: &str = "event";
@@ -25,11 +26,8 @@ impl Reader {
         verified: &mut Verified,
         found: Report<'_>,
     ) -> Result<(), StoreError> {
-        let rows: Vec<i64> = self
-            .connection()
-            .prepare("SELECT row FROM ledger ORDER BY row")
-            .and_then(|mut statement| statement.query_map([], |row| row.get(0))?.collect())
-            .during(VERIFYING)?;
+        let rows: Vec<i64> =
+            self.connection().during(VERIFYING).list("SELECT row FROM ledger ORDER BY row", [], one)?;
         for row in rows {
             // Others append meanwhile: a ledger and its events are looked at as they are at one moment.
             verified.references +=
@@ -130,11 +128,7 @@ fn verify_ledger(connection: &Connection, ledger: &LedgerRow, found: Report<'_>)
 
 /// Says whether a content is there with its bytes, damaged or not: whether they are sound is the contents' matter.
 fn is_readable(connection: &Connection, content: i64) -> Result<bool, StoreError> {
-    connection
-        .prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM content WHERE row = ?1 AND coding <> 5 \
-             UNION ALL SELECT 1 FROM packed WHERE row = ?1)",
-        )
-        .and_then(|mut statement| statement.query_row([content], |row| row.get(0)))
-        .during(VERIFYING)
+    let sql = "SELECT EXISTS (SELECT 1 FROM content WHERE row = ?1 AND coding <> 5 \
+             UNION ALL SELECT 1 FROM packed WHERE row = ?1)";
+    connection.during(VERIFYING).only(sql, [content], one)
 }

@@ -1,6 +1,6 @@
 //! Mending one content: its bytes from a sound copy, or from a sound content that they are a part of.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use stemmata_model::{ArtifactId, artifact_id, to_u64};
 
 use crate::error::StoreError;
@@ -10,7 +10,7 @@ use crate::rules::pieces::{self, Piece};
 use crate::seam::{PART_BYTES_MAX, PARTS_MAX};
 use crate::sqlite::SqliteStore;
 use crate::sqlite::failure::During;
-use crate::sqlite::read::literals::key_of;
+use crate::sqlite::read::contents::{Known, find};
 
 const MENDING: &str = "mending a content";
 
@@ -24,13 +24,6 @@ pub(super) enum Pass {
     Lists,
 }
 
-/// Where a damaged content is.
-struct Victim {
-    row: i64,
-    length: u64,
-    is_list: bool,
-}
-
 impl SqliteStore {
     pub(super) fn repair_content(
         &self,
@@ -38,7 +31,7 @@ impl SqliteStore {
         pass: Pass,
         sources: &[RepairSource<'_>],
     ) -> Result<Option<Repaired>, StoreError> {
-        let Some(victim) = self.read(|reader| victim(reader.connection(), id))? else { return Ok(None) };
+        let Some(victim) = self.read(|reader| find(reader.connection(), id))? else { return Ok(None) };
         let sound = match (pass, victim.is_list) {
             (Pass::Literals, false) => self.sound_literal(id, &victim, sources)?,
             (Pass::Lists, true) => {
@@ -48,7 +41,7 @@ impl SqliteStore {
         };
         let Some((bytes, from)) = sound else { return Ok(None) };
         self.group.with_writer(|writer| {
-            writer.maintain_or_undo(true, |connection| put_literal(connection, id, victim.row, bytes))
+            writer.maintain(|connection| put_literal(connection, id, victim.row, bytes))
         })?;
         Ok(Some(Repaired { object: id.to_string(), from }))
     }
@@ -57,7 +50,7 @@ impl SqliteStore {
     fn sound_literal(
         &self,
         id: ArtifactId,
-        victim: &Victim,
+        victim: &Known,
         sources: &[RepairSource<'_>],
     ) -> Result<Option<(Vec<u8>, String)>, StoreError> {
         // All of it: the length that is kept here may be what is damaged.
@@ -75,7 +68,7 @@ impl SqliteStore {
     fn repair_list(
         &self,
         id: ArtifactId,
-        victim: &Victim,
+        victim: &Known,
         sources: &[RepairSource<'_>],
     ) -> Result<Option<Repaired>, StoreError> {
         for source in sources {
@@ -83,7 +76,7 @@ impl SqliteStore {
                 continue;
             }
             let put = self.group.with_writer(|writer| {
-                writer.maintain_or_undo(true, |connection| put_list(connection, id, victim.row, source))
+                writer.maintain(|connection| put_list(connection, id, victim.row, source))
             });
             match put {
                 Ok(()) => return Ok(Some(Repaired { object: id.to_string(), from: source.name.clone() })),
@@ -114,24 +107,8 @@ fn bytes_of(
     (read.is_ok() && artifact_id(&bytes) == wanted).then(|| (bytes, source.name.clone()))
 }
 
-fn victim(connection: &Connection, id: ArtifactId) -> Result<Option<Victim>, StoreError> {
-    let values = params![key_of(&id), id.as_bytes()];
-    connection
-        .query_row(
-            "SELECT row, length, coding = 3 FROM content WHERE substr(hash, 1, 8) = ?1 AND hash = ?2 \
-             UNION ALL SELECT row, length, 0 FROM packed WHERE substr(hash, 1, 8) = ?1 AND hash = ?2 LIMIT 1",
-            values,
-            |row| {
-                let length = row.get::<_, i64>(1)?.cast_unsigned();
-                Ok(Victim { row: row.get(0)?, length, is_list: row.get(2)? })
-            },
-        )
-        .optional()
-        .during(MENDING)
-}
-
 /// Returns composed contents that a whole row is a part of, and where.
-fn twins(connection: &Connection, victim: &Victim) -> Result<Vec<(ArtifactId, u64)>, StoreError> {
+fn twins(connection: &Connection, victim: &Known) -> Result<Vec<(ArtifactId, u64)>, StoreError> {
     let mut statement =
         connection.prepare("SELECT hash, bytes FROM content WHERE coding = 3").during(MENDING)?;
     let mut rows = statement.query([]).during(MENDING)?;
@@ -243,7 +220,7 @@ fn keep_part(
 fn literal_row(connection: &Connection, bytes: Vec<u8>) -> Result<Piece, StoreError> {
     let id = artifact_id(&bytes);
     let length = to_u64(bytes.len());
-    if let Some(known) = victim(connection, id)?.filter(|known| !known.is_list) {
+    if let Some(known) = find(connection, id)?.filter(|known| !known.is_list) {
         return Ok(Piece { of: known.row, offset: 0, length });
     }
     let row: i64 = connection

@@ -56,7 +56,7 @@ impl SqliteStore {
             return Ok(Vec::new());
         }
         self.group.with_writer(|writer| {
-            writer.maintain_or_undo(true, |connection| {
+            writer.maintain(|connection| {
                 let mut repaired = Vec::new();
                 if structure && connection.execute_batch("REINDEX").is_ok() {
                     repaired.push(of("indexes", 0));

@@ -1,7 +1,7 @@
 //! Mending rows of ledgers: events and ledgers from what proves to be the row that was written, counts from events.
 
+use rusqlite::Connection;
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, params};
 use stemmata_model::{Event, EventSeq, Json, LedgerId, Payload};
 
 use crate::error::StoreError;
@@ -11,9 +11,10 @@ use crate::rules::seals::KEPT;
 use crate::sqlite::failure::During;
 use crate::sqlite::ledger::names::Names;
 use crate::sqlite::ledger::rows::{FORGOTTEN, LINE, LedgerRow, PLAIN, TRIMMED};
-use crate::sqlite::read::contents::key_of;
+use crate::sqlite::read::contents::find;
 use crate::sqlite::read::verify_events::Counted;
 use crate::sqlite::seals::Broken;
+use crate::sqlite::statements::columns;
 
 const MENDING: &str = "mending rows of ledgers";
 
@@ -63,17 +64,8 @@ fn event_row(connection: &Connection, ledger: i64, event: &Event) -> Result<Opti
             (PLAIN, [Value::Null, text(own.as_deref()), text(data), Value::Null, Value::Null])
         }
         Payload::Line { id, .. } => {
-            let row: Option<i64> = connection
-                .query_row(
-                    "SELECT row FROM content WHERE substr(hash, 1, 8) = ?1 AND hash = ?2 UNION ALL \
-                     SELECT row FROM packed WHERE substr(hash, 1, 8) = ?1 AND hash = ?2 LIMIT 1",
-                    params![key_of(id), id.as_bytes()],
-                    |row| row.get(0),
-                )
-                .optional()
-                .during(MENDING)?;
-            let Some(row) = row else { return Ok(None) };
-            (LINE, [Value::Integer(row), Value::Null, Value::Null, Value::Null, Value::Null])
+            let Some(known) = find(connection, *id)? else { return Ok(None) };
+            (LINE, [Value::Integer(known.row), Value::Null, Value::Null, Value::Null, Value::Null])
         }
         Payload::Gone(gone) => {
             let kind = if gone.forgotten { FORGOTTEN } else { TRIMMED };
@@ -138,12 +130,11 @@ pub(super) fn copies_of_ledger(
 /// Has every ledger say what its events say of it, so that appends go on. A last number beyond them stays: it may have
 /// been given to somebody.
 pub(super) fn recount(connection: &Connection) -> Result<Vec<Repaired>, StoreError> {
-    let rows: Vec<(i64, bool)> = connection
-        .prepare("SELECT row, ifnull(seal & ?1, 0) <> 0 FROM ledger ORDER BY row")
-        .and_then(|mut statement| {
-            statement.query_map([KEPT], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
-        })
-        .during(MENDING)?;
+    let rows: Vec<(i64, bool)> = connection.during(MENDING).list(
+        "SELECT row, ifnull(seal & ?1, 0) <> 0 FROM ledger ORDER BY row",
+        [KEPT],
+        columns,
+    )?;
     let mut repaired = Vec::new();
     for (row, is_kept) in rows {
         let Some(mut ledger) = LedgerRow::load(connection, row)? else { continue };

@@ -19,10 +19,10 @@ use crate::seam::Commits;
 use crate::sqlite::SqliteStore;
 use crate::sqlite::failure::During;
 use crate::sqlite::places::{remove_strays, unread};
-use crate::sqlite::read::metadata::take_audit;
 use crate::sqlite::seals::{
     ANNOTATION, Broken, CURSOR, EVENT, EVENT_KEY, LEDGER, SEALED, SESSION, SIGHTING, STATE, Sealed,
 };
+use crate::sqlite::statements;
 use crate::sqlite::write::places::session_row;
 use crate::write::{Annotation, AuditRecord, SessionKey};
 
@@ -54,7 +54,7 @@ impl SqliteStore {
             }
         }
         self.group.with_writer(|writer| {
-            writer.maintain_or_undo(true, |connection| {
+            writer.maintain(|connection| {
                 let mut rows = Rows { connection, sources, repaired: Vec::new() };
                 for sealed in SEALED {
                     for broken in broken_rows(connection, sealed)? {
@@ -177,13 +177,9 @@ impl Rows<'_> {
 
     /// Returns the records of a commit's trail that can be read.
     fn own_trail(&self, id: CommitId, row: i64) -> Result<BTreeSet<AuditRecord>, StoreError> {
-        let mut statement = self
-            .connection
-            .prepare(
-                "SELECT at, by, change, text, source FROM annotation WHERE commit_row = ?1 AND kind = ?2",
-            )
-            .during(MENDING)?;
-        let rows = statement.query_map([row, KIND_AUDIT], take_audit).during(MENDING)?;
+        let sql = "SELECT at, by, change, text, source FROM annotation WHERE commit_row = ?1 AND kind = ?2";
+        let mut statement = self.connection.prepare(sql).during(MENDING)?;
+        let rows = statement.query_map([row, KIND_AUDIT], statements::columns).during(MENDING)?;
         Ok(rows.filter_map(|columns| audit_record(columns.ok()?, id).ok()).collect())
     }
 

@@ -2,10 +2,10 @@
 //!
 //! Where they were seen is in `places`.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 use stemmata_model::{ArtifactId, CommitId, Counts, Timestamp};
 
-use super::{Transaction, contents};
+use super::Transaction;
 use crate::error::StoreError;
 use crate::rules::closure::{self, Again, Past};
 use crate::rules::figures::Figures;
@@ -14,6 +14,8 @@ use crate::rules::state::{self, STATE_CLOSED, STATE_COVERED, STATE_PROVISIONAL};
 use crate::sqlite::failure::During;
 use crate::sqlite::marks::{self, CONDEMNED_COMMIT};
 use crate::sqlite::read::commits::{childless, key_of, load_commit};
+use crate::sqlite::read::contents;
+use crate::sqlite::statements::{columns, one};
 use crate::sqlite::stored;
 use crate::write::NewCommit;
 
@@ -79,14 +81,9 @@ impl Transaction<'_> {
             created_at,
             figures.encode(),
         ];
-        let row = self
-            .connection
-            .prepare_cached(
-                "INSERT INTO commits (id, parent, kind, state, tip, artifact, native, created_at, figures) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-            )
-            .and_then(|mut statement| statement.insert(values))
-            .during(STORING)?;
+        let sql = "INSERT INTO commits (id, parent, kind, state, tip, artifact, native, created_at, figures) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+        let row = self.connection.during(STORING).insert(sql, values)?;
         if let Some(parent) = parent {
             self.execute("UPDATE commits SET tip = 0 WHERE row = ?1 AND tip = 1", [parent.row], STORING)?;
         }
@@ -115,11 +112,11 @@ impl Transaction<'_> {
     /// Sets the counts of a commit.
     pub(super) fn count(&mut self, id: CommitId, counts: Counts) -> Result<(), StoreError> {
         let known = self.need_commit(id)?;
-        let figures: Vec<u8> = self
-            .connection
-            .prepare_cached("SELECT figures FROM commits WHERE row = ?1")
-            .and_then(|mut statement| statement.query_row([known.row], |row| row.get(0)))
-            .during("reading the figures of a commit")?;
+        let figures: Vec<u8> = self.connection.during("reading the figures of a commit").only(
+            "SELECT figures FROM commits WHERE row = ?1",
+            [known.row],
+            one,
+        )?;
         let figures = Figures { counts, ..Figures::decode(&figures, known.row)? };
         self.execute(
             "UPDATE commits SET figures = ?2 WHERE row = ?1",
@@ -161,16 +158,11 @@ impl Transaction<'_> {
         if let Some(known) = self.memory.commits.get(&id) {
             return Ok(Some(*known));
         }
-        let found: Option<(i64, i64, Vec<u8>)> = self
-            .connection
-            .prepare_cached(
-                "SELECT row, created_at, figures FROM commits WHERE substr(id, 1, 8) = ?1 AND id = ?2",
-            )
-            .and_then(|mut statement| {
-                let take = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-                statement.query_row(params![key_of(id), id.to_bytes()], take).optional()
-            })
-            .during("looking up a commit")?;
+        let found: Option<(i64, i64, Vec<u8>)> = self.connection.during("looking up a commit").first(
+            "SELECT row, created_at, figures FROM commits WHERE substr(id, 1, 8) = ?1 AND id = ?2",
+            params![key_of(id), id.to_bytes()],
+            columns,
+        )?;
         let Some((row, created_at, figures)) = found else {
             return Ok(None);
         };

@@ -2,7 +2,7 @@
 //!
 //! Reading them is `read`'s.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use stemmata_model::{ArtifactId, to_u64};
 
 use super::Transaction;
@@ -12,24 +12,14 @@ use crate::rules::pieces::{self, Composition, Held, Piece};
 use crate::rules::prepare::{Literal, Part};
 use crate::sqlite::failure::During;
 use crate::sqlite::marks::{self, CONDEMNED_CONTENT};
-use crate::sqlite::read::contents::key_of;
-
-/// A content's row and length.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Known {
-    pub(super) row: i64,
-    pub(super) length: u64,
-    /// Its bytes were forgotten.
-    pub(super) is_forgotten: bool,
-}
+use crate::sqlite::read::contents::{Known, find, pieces_of};
 
 /// Has packing look at a row again: it looked there when the row had no bytes.
 pub(in crate::sqlite) fn pack_again(connection: &Connection, row: i64) -> Result<(), StoreError> {
     connection
-        .prepare_cached("UPDATE store SET packed_content = ?1 - 1 WHERE packed_content >= ?1")
-        .and_then(|mut statement| statement.execute([row]))
-        .map(|_| ())
         .during("filling a content")
+        .run("UPDATE store SET packed_content = ?1 - 1 WHERE packed_content >= ?1", [row])
+        .map(|_| ())
 }
 
 impl Transaction<'_> {
@@ -62,23 +52,7 @@ impl Transaction<'_> {
         if let Some(known) = self.memory.contents.get(&id) {
             return Ok(Some(*known));
         }
-        let found = self
-            .connection
-            .prepare_cached(
-                "SELECT row, length, coding = 5 FROM content WHERE substr(hash, 1, 8) = ?1 AND hash = ?2 \
-                 UNION ALL SELECT row, length, 0 FROM packed WHERE substr(hash, 1, 8) = ?1 AND hash = ?2 LIMIT 1",
-            )
-            .and_then(|mut statement| {
-                let take = |row: &rusqlite::Row<'_>| {
-                    Ok(Known {
-                        row: row.get(0)?,
-                        length: row.get::<_, i64>(1)?.cast_unsigned(),
-                        is_forgotten: row.get(2)?,
-                    })
-                };
-                statement.query_row(params![key_of(&id), id.as_bytes()], take).optional()
-            })
-            .during("looking up a content")?;
+        let found = find(self.connection, id)?;
         if let Some(known) = found {
             if self.marks()?.condemned {
                 marks::remove(self.connection, CONDEMNED_CONTENT, &marks::content_key(known.row))?;
@@ -104,14 +78,14 @@ impl Transaction<'_> {
                 params![known.row, Coding::Composed.number(), pieces::encode(&pieces), length.cast_signed()],
                 "filling a content",
             )?;
-            self.memory.contents.put(id, Known { row: known.row, length, is_forgotten: false });
+            self.memory.contents.put(id, Known { length, is_forgotten: false, is_list: true, ..known });
         }
         Ok(known.row)
     }
 
     fn fill_literal(&mut self, literal: &Literal, known: Known) -> Result<Known, StoreError> {
         // The length of a hole's content is what somebody else said of it; now it is known.
-        let filled = Known { row: known.row, length: literal.length, is_forgotten: false };
+        let filled = Known { length: literal.length, is_forgotten: false, ..known };
         let (coding, length) = (literal.coding, literal.length.cast_signed());
         self.execute(
             "UPDATE content SET coding = ?2, dictionary = ?3, bytes = ?4, length = ?5 WHERE row = ?1",
@@ -147,15 +121,10 @@ impl Transaction<'_> {
         if known.is_forgotten {
             return Ok(Some(Held::Forgotten));
         }
-        let list: Option<Vec<u8>> = self
-            .connection
-            .prepare_cached("SELECT iif(coding = 3, bytes, NULL) FROM content WHERE row = ?1")
-            .and_then(|mut statement| statement.query_row([known.row], |row| row.get(0)).optional())
-            .during("reading a content's parts")?
-            .flatten();
-        Ok(Some(match list {
-            None => Held::Literal(known.row, known.length),
-            Some(list) => Held::Composed(pieces::list_of(&list, &id)?, known.length),
+        Ok(Some(if known.is_list {
+            Held::Composed(pieces_of(self.connection, known.row)?, known.length)
+        } else {
+            Held::Literal(known.row, known.length)
         }))
     }
 
@@ -168,7 +137,7 @@ impl Transaction<'_> {
             literal.stored,
         ];
         let row = self.insert_content(values)?;
-        let known = Known { row, length: literal.length, is_forgotten: false };
+        let known = Known { row, length: literal.length, is_forgotten: false, is_list: false };
         self.memory.contents.put(literal.hash, known);
         self.outcome.new_contents += 1;
         self.outcome.new_bytes += literal.length;
@@ -187,7 +156,7 @@ impl Transaction<'_> {
             none,
             nothing
         ])?;
-        let known = Known { row, length, is_forgotten: true };
+        let known = Known { row, length, is_forgotten: true, is_list: false };
         self.memory.contents.put(id, known);
         self.outcome.new_contents += 1;
         Ok(known)
@@ -204,22 +173,20 @@ impl Transaction<'_> {
         let none: Option<i64> = None;
         let values = params![id.as_bytes(), length.cast_signed(), Coding::Composed.number(), none, list];
         let row = self.insert_content(values)?;
-        self.memory.contents.put(id, Known { row, length, is_forgotten: false });
+        self.memory.contents.put(id, Known { row, length, is_forgotten: false, is_list: true });
         self.outcome.new_contents += 1;
         Ok(row)
     }
 
     fn insert_content(&self, values: &[&dyn rusqlite::ToSql]) -> Result<i64, StoreError> {
-        self.connection
-            .prepare_cached(
-                // A row has its number for life, in whichever table it is: a new one is above all of both.
-                "INSERT INTO content (row, hash, length, coding, dictionary, referred, bytes) \
+        self.connection.during("storing a content").insert(
+            // A row has its number for life, in whichever table it is: a new one is above all of both.
+            "INSERT INTO content (row, hash, length, coding, dictionary, referred, bytes) \
                  VALUES (max((SELECT ifnull(max(row), 0) FROM content), \
                  (SELECT ifnull(max(row), 0) FROM packed), (SELECT packed_content FROM store)) + 1, \
                  ?1, ?2, ?3, ?4, 0, ?5)",
-            )
-            .and_then(|mut statement| statement.insert(values))
-            .during("storing a content")
+            values,
+        )
     }
 
     /// Marks rows that a list refers to, so that their bytes are never given up.

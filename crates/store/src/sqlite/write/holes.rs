@@ -9,6 +9,7 @@ use crate::error::StoreError;
 use crate::rules::state;
 use crate::sqlite::failure::During;
 use crate::sqlite::marks;
+use crate::sqlite::statements::one;
 use crate::write::{NewCommit, NewHole};
 
 impl Transaction<'_> {
@@ -38,12 +39,11 @@ impl Transaction<'_> {
     }
 
     fn is_hole(&self, known: super::commits::Known) -> Result<bool, StoreError> {
-        self.connection
-            .prepare_cached("SELECT state & 3 = ?2 FROM commits WHERE row = ?1")
-            .and_then(|mut statement| {
-                statement.query_row([known.row, state::STATE_FORGOTTEN], |row| row.get(0))
-            })
-            .during("looking up a commit")
+        self.connection.during("looking up a commit").only(
+            "SELECT state & 3 = ?2 FROM commits WHERE row = ?1",
+            [known.row, state::STATE_FORGOTTEN],
+            one,
+        )
     }
 
     /// Leaves a tombstone of a commit that holds a forgotten one, to be lifted with that one's.

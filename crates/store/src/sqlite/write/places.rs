@@ -3,7 +3,7 @@
 //! Metadata that people write is in `annotations`.
 
 use rusqlite::types::Value;
-use rusqlite::{OptionalExtension, ToSql, params};
+use rusqlite::{ToSql, params};
 use stemmata_model::{CommitId, Sighting, Timestamp};
 
 use super::Transaction;
@@ -15,6 +15,7 @@ use crate::sqlite::failure::During;
 use crate::sqlite::forget::commits::remove_sessions;
 use crate::sqlite::places::{OfPlace, PlaceKey};
 use crate::sqlite::seals::{CURSOR, ORIGIN, PLACEMENT, SESSION, SIGHTING};
+use crate::sqlite::statements::one;
 use crate::sqlite::stored;
 use crate::write::{Placement, Session, SessionKey, SessionOrigin};
 
@@ -116,14 +117,9 @@ impl Transaction<'_> {
             key.thread,
             key.template_alias
         ];
-        let found = self
-            .connection
-            .prepare_cached(
-                "SELECT row FROM origin WHERE session = ?3 AND machine = ?2 AND principal = ?1 \
-                 AND path IS ?4 AND ticket IS ?5 AND thread IS ?6 AND template_alias IS ?7",
-            )
-            .and_then(|mut statement| statement.query_row(values, |row| row.get(0)).optional())
-            .during("looking up an origin")?;
+        let sql = "SELECT row FROM origin WHERE session = ?3 AND machine = ?2 AND principal = ?1 \
+                 AND path IS ?4 AND ticket IS ?5 AND thread IS ?6 AND template_alias IS ?7";
+        let found = self.connection.during("looking up an origin").first(sql, values, one)?;
         let row = match found {
             Some(row) => row,
             None => self.add_origin(values)?,
@@ -134,11 +130,8 @@ impl Transaction<'_> {
 
     fn add_origin(&self, values: &[&dyn ToSql]) -> Result<i64, StoreError> {
         let storing = "storing an origin";
-        let row: i64 = self
-            .connection
-            .prepare_cached("SELECT ifnull(max(row), 0) + 1 FROM origin")
-            .and_then(|mut statement| statement.query_row([], |found| found.get(0)))
-            .during(storing)?;
+        let row: i64 =
+            self.connection.during(storing).only("SELECT ifnull(max(row), 0) + 1 FROM origin", [], one)?;
         let whole: Vec<&dyn ToSql> =
             std::iter::once(&row as &dyn ToSql).chain(values.iter().copied()).collect();
         self.execute_sealed(
@@ -170,7 +163,7 @@ impl Transaction<'_> {
     pub(super) fn leave_session(&mut self, key: &SessionKey) -> Result<(), StoreError> {
         remove_sessions(self.connection, std::slice::from_ref(key))?;
         // Rows that are remembered may be gone.
-        self.memory.forget();
+        *self.memory = super::Memory::default();
         Ok(())
     }
 
@@ -185,13 +178,12 @@ impl Transaction<'_> {
     }
 
     pub(super) fn expect_tip(&self, key: &SessionKey, tip: Option<CommitId>) -> Result<(), StoreError> {
-        let stored: Option<Option<[u8; 16]>> = self
-            .connection
-            .prepare_cached("SELECT tip FROM session WHERE path = ?1 AND machine = ?2")
-            .and_then(|mut statement| {
-                statement.query_row(params![key.path, key.machine.as_str()], |row| row.get(0)).optional()
-            })
-            .during("looking up a session's newest commit")?;
+        let stored: Option<Option<[u8; 16]>> =
+            self.connection.during("looking up a session's newest commit").first(
+                "SELECT tip FROM session WHERE path = ?1 AND machine = ?2",
+                params![key.path, key.machine.as_str()],
+                one,
+            )?;
         if stored.flatten() == tip.map(CommitId::to_bytes) {
             return Ok(());
         }

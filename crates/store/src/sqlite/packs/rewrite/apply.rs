@@ -1,6 +1,6 @@
 //! Swapping rewritten packs in, within the transaction that lets the contents go.
 
-use rusqlite::{Connection, OptionalExtension, params_from_iter};
+use rusqlite::{Connection, params_from_iter};
 use stemmata_model::Timestamp;
 
 use super::{MovedBlock, Rewrite};
@@ -8,6 +8,7 @@ use crate::error::StoreError;
 use crate::sqlite::failure::During;
 use crate::sqlite::marks::{self, DOOMED};
 use crate::sqlite::packs::apply::insert_pack;
+use crate::sqlite::statements::columns;
 
 const SWAPPING: &str = "swapping rewritten packs in";
 
@@ -37,14 +38,15 @@ pub(in crate::sqlite) fn apply(
             move_block(connection, row, block)?;
         }
     }
+    let ask = connection.during(SWAPPING);
     for row in &rewrite.dropped {
-        run(connection, "DELETE FROM block WHERE row = ?1", *row)?;
+        ask.run("DELETE FROM block WHERE row = ?1", [*row])?;
     }
     for row in &rewrite.gone {
-        run(connection, "DELETE FROM packed WHERE row = ?1", *row)?;
+        ask.run("DELETE FROM packed WHERE row = ?1", [*row])?;
     }
     for pack in &rewrite.old {
-        run(connection, "DELETE FROM pack WHERE row = ?1", pack.row)?;
+        ask.run("DELETE FROM pack WHERE row = ?1", [pack.row])?;
         // Where the same bytes came out, the file is the new pack's.
         if rewrite.made().any(|name| name == pack.name) {
             continue;
@@ -57,14 +59,11 @@ pub(in crate::sqlite) fn apply(
 
 fn is_as_it_was(connection: &Connection, rewrite: &Rewrite) -> Result<bool, StoreError> {
     for pack in &rewrite.old {
-        let found: Option<([u8; 32], i64)> = connection
-            .prepare_cached(
-                "SELECT name, (SELECT count(*) FROM block WHERE pack = ?1) FROM pack WHERE row = ?1",
-            )
-            .and_then(|mut statement| {
-                statement.query_row([pack.row], |row| Ok((row.get(0)?, row.get(1)?))).optional()
-            })
-            .during(SWAPPING)?;
+        let found: Option<([u8; 32], i64)> = connection.during(SWAPPING).first(
+            "SELECT name, (SELECT count(*) FROM block WHERE pack = ?1) FROM pack WHERE row = ?1",
+            [pack.row],
+            columns,
+        )?;
         if found != Some((pack.name.0, pack.blocks)) {
             return Ok(false);
         }
@@ -74,25 +73,14 @@ fn is_as_it_was(connection: &Connection, rewrite: &Rewrite) -> Result<bool, Stor
 
 fn move_block(connection: &Connection, pack: i64, block: &MovedBlock) -> Result<(), StoreError> {
     let values = block.laid.columns(pack).into_iter().chain([block.row.into()]);
-    connection
-        .prepare_cached(
-            "UPDATE block SET pack = ?1, number = ?2, offset = ?3, stored = ?4, length = ?5, coding = ?6, \
-             depth = ?7, bases = ?8 WHERE row = ?9",
-        )
-        .and_then(|mut statement| statement.execute(params_from_iter(values)))
-        .during(SWAPPING)?;
+    let sql = "UPDATE block SET pack = ?1, number = ?2, offset = ?3, stored = ?4, length = ?5, coding = ?6, \
+             depth = ?7, bases = ?8 WHERE row = ?9";
+    connection.during(SWAPPING).run(sql, params_from_iter(values))?;
     for member in block.members.iter().flatten() {
-        connection
-            .prepare_cached("UPDATE packed SET offset = ?2 WHERE row = ?1")
-            .and_then(|mut statement| {
-                statement.execute([member.row, i64::try_from(member.offset).unwrap_or(i64::MAX)])
-            })
-            .during(SWAPPING)?;
+        connection.during(SWAPPING).run(
+            "UPDATE packed SET offset = ?2 WHERE row = ?1",
+            [member.row, i64::try_from(member.offset).unwrap_or(i64::MAX)],
+        )?;
     }
     Ok(())
-}
-
-fn run(connection: &Connection, sql: &'static str, row: i64) -> Result<(), StoreError> {
-    let mut statement = connection.prepare_cached(sql).during(SWAPPING)?;
-    statement.execute([row]).during(SWAPPING).map(|_| ())
 }

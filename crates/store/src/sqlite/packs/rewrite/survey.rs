@@ -13,6 +13,7 @@ use crate::pack::format::HEADER_BYTES;
 use crate::sqlite::failure::During;
 use crate::sqlite::packs::Packs;
 use crate::sqlite::packs::blocks::{BlockRow, block_rows};
+use crate::sqlite::statements::{columns, one};
 
 const SURVEYING: &str = "looking for packs to rewrite";
 
@@ -60,35 +61,23 @@ pub(super) fn survey(
 
 impl Known {
     fn read(connection: &Connection, gone: &BTreeSet<i64>) -> Result<Self, StoreError> {
-        let packs = connection
-            .prepare(
-                "SELECT p.row, p.name, p.bytes, (SELECT count(*) FROM block WHERE pack = p.row) FROM pack p",
-            )
-            .and_then(|mut statement| {
-                let rows = statement.query_map([], |row| {
-                    Ok(OldPack {
-                        row: row.get(0)?,
-                        name: PackName(row.get(1)?),
-                        bytes: row.get::<_, i64>(2)?.cast_unsigned(),
-                        blocks: row.get(3)?,
-                    })
-                })?;
-                rows.collect::<rusqlite::Result<Vec<_>>>()
-            })
-            .during(SURVEYING)?;
+        let sql =
+            "SELECT p.row, p.name, p.bytes, (SELECT count(*) FROM block WHERE pack = p.row) FROM pack p";
+        let ask = connection.during(SURVEYING);
+        let packs = ask.list(sql, [], |row| {
+            let bytes = row.get::<_, i64>(2)?.cast_unsigned();
+            Ok(OldPack { row: row.get(0)?, name: PackName(row.get(1)?), bytes, blocks: row.get(3)? })
+        })?;
         let blocks = block_rows(connection)?;
         let mut members: BTreeMap<i64, Vec<(i64, usize, usize)>> = BTreeMap::new();
-        let mut statement =
-            connection.prepare("SELECT row, block, offset, length FROM packed").during(SURVEYING)?;
-        let mut rows = statement.query([]).during(SURVEYING)?;
-        while let Some(row) = rows.next().during(SURVEYING)? {
-            let number: i64 = row.get(0).during(SURVEYING)?;
-            let offset = usize::try_from(row.get::<_, i64>(2).during(SURVEYING)?).unwrap_or(usize::MAX);
-            let length = usize::try_from(row.get::<_, i64>(3).during(SURVEYING)?).unwrap_or(usize::MAX);
-            if !gone.contains(&number) {
-                members.entry(row.get(1).during(SURVEYING)?).or_default().push((number, offset, length));
+        let sql = "SELECT row, block, offset, length FROM packed";
+        ask.each(sql, [], columns, |(row, block, offset, length): (i64, i64, i64, i64)| {
+            let [offset, length] = [offset, length].map(|of| usize::try_from(of).unwrap_or(usize::MAX));
+            if !gone.contains(&row) {
+                members.entry(block).or_default().push((row, offset, length));
             }
-        }
+            Ok(())
+        })?;
         for list in members.values_mut() {
             list.sort_unstable_by_key(|(row, offset, _)| (*offset, *row));
         }
@@ -112,14 +101,9 @@ impl Known {
         garbage: Garbage,
     ) -> Result<BTreeSet<i64>, StoreError> {
         let mut wanted = BTreeSet::new();
-        let mut find = connection
-            .prepare_cached("SELECT b.pack FROM packed p JOIN block b ON b.row = p.block WHERE p.row = ?1")
-            .during(SURVEYING)?;
         for row in gone {
-            let mut rows = find.query([row]).during(SURVEYING)?;
-            if let Some(found) = rows.next().during(SURVEYING)? {
-                wanted.insert(found.get(0).during(SURVEYING)?);
-            }
+            let sql = "SELECT b.pack FROM packed p JOIN block b ON b.row = p.block WHERE p.row = ?1";
+            wanted.extend(connection.during(SURVEYING).first::<i64>(sql, [row], one)?);
         }
         for pack in &self.packs {
             if self.is_heavy(packs, pack, garbage) {
