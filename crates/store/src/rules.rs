@@ -1,5 +1,5 @@
-//! What every backend of the store decides and encodes alike: functions over facts that the backend gathers. Those that change
-//! contents do it through a trait of the backend (`sweep`), and `recent` is a memory of names.
+//! What every backend of the store decides and encodes alike: functions over facts that the backend gathers, and over traits of
+//! the backend where they change something (`forget`, `collect`, `sweep`). `recent` is a memory of names.
 //!
 //! How rows are found and written is each backend's own.
 
@@ -9,9 +9,11 @@ pub mod checks;
 pub mod closure;
 pub mod codes;
 pub mod coding;
+pub mod collect;
 pub mod condemn;
 pub mod events;
 pub mod figures;
+pub mod forget;
 pub mod latest;
 pub mod ledger_rows;
 pub mod output;

@@ -4,6 +4,7 @@
 //! Which commits and events go is decided before.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::Hash;
 
 use stemmata_model::to_u64;
 
@@ -55,7 +56,7 @@ pub struct Swept {
 /// The contents of a store, within one transaction. Each method fails where the storage does.
 pub trait Contents {
     /// What a content is found by.
-    type Key: Copy + Ord;
+    type Key: Copy + Ord + Hash;
     /// What a commit is found by.
     type Commit;
 

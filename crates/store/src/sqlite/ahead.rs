@@ -4,7 +4,7 @@
 //! since is read. That is enough while whoever deletes holds the lock of packs: rows are only added then, their
 //! numbers grow, and of those that are there only holes change what they need.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use rusqlite::Connection;
 
@@ -22,52 +22,6 @@ const READING: &str = "reading what is needed";
 /// A commit by its row, as far as it names contents.
 pub(super) type Named = crate::rules::removal::Named<i64, i64>;
 
-/// Where commits and lists are looked through.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Scan<'a> {
-    /// In the tables, all of them.
-    Tables,
-    /// In what was read ahead, but for commits that were removed since, by their rows.
-    Ahead(&'a Ahead, &'a HashSet<i64>),
-}
-
-impl Scan<'_> {
-    /// Hands every commit to `act`.
-    pub(super) fn each_commit(
-        self,
-        connection: &Connection,
-        act: &mut dyn FnMut(Named),
-    ) -> Result<(), StoreError> {
-        let Scan::Ahead(ahead, removed) = self else { return each_above(connection, 0, act) };
-        let since = ahead.since(connection)?;
-        let filled: HashSet<i64> = since.iter().map(|named| named.commit).collect();
-        let stays = |named: &&Named| !removed.contains(&named.commit) && !filled.contains(&named.commit);
-        ahead.commits.iter().filter(stays).for_each(|named| act(*named));
-        since.iter().filter(|named| !removed.contains(&named.commit)).for_each(|named| act(*named));
-        Ok(())
-    }
-
-    /// Returns the composed contents that may lean on some of these rows; none for all there are.
-    pub(super) fn leaning_on(
-        self,
-        connection: &Connection,
-        rows: &BTreeSet<i64>,
-    ) -> Result<Option<BTreeSet<i64>>, StoreError> {
-        let Scan::Ahead(ahead, _) = self else { return Ok(None) };
-        let mut found = BTreeSet::new();
-        for row in rows {
-            let from = ahead.leaning.partition_point(|(piece, _)| piece < row);
-            let own = ahead.leaning.iter().skip(from).take_while(|(piece, _)| piece == row);
-            found.extend(own.map(|(_, list)| *list));
-        }
-        let sql = "SELECT row FROM content WHERE row > ?1 AND coding = 3";
-        found.extend(connection.during(READING).list::<i64, Vec<i64>>(sql, [ahead.last_content], one)?);
-        // Some of them have bytes again, and may have them as lists.
-        found.extend(&ahead.forgotten);
-        Ok(Some(found))
-    }
-}
-
 /// What was read ahead.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
@@ -79,10 +33,43 @@ pub(super) struct Ahead {
     /// Contents without bytes.
     forgotten: Vec<i64>,
     /// Contents that no commit needs, and the bytes that they have of their own.
-    orphans: HashMap<i64, u64>,
+    orphans: BTreeMap<i64, u64>,
 }
 
 impl Ahead {
+    /// Hands every commit to `act`, but for those that were removed since, by their rows.
+    pub(super) fn each_commit(
+        &self,
+        connection: &Connection,
+        removed: &HashSet<i64>,
+        act: &mut dyn FnMut(Named),
+    ) -> Result<(), StoreError> {
+        let since = self.since(connection)?;
+        let filled: HashSet<i64> = since.iter().map(|named| named.commit).collect();
+        let known = self.commits.iter().filter(|named| !filled.contains(&named.commit));
+        known.chain(&since).filter(|named| !removed.contains(&named.commit)).for_each(|named| act(*named));
+        Ok(())
+    }
+
+    /// Returns the composed contents that may lean on some of these rows.
+    pub(super) fn leaning_on(
+        &self,
+        connection: &Connection,
+        rows: &BTreeSet<i64>,
+    ) -> Result<BTreeSet<i64>, StoreError> {
+        let mut found = BTreeSet::new();
+        for row in rows {
+            let from = self.leaning.partition_point(|(piece, _)| piece < row);
+            let own = self.leaning.iter().skip(from).take_while(|(piece, _)| piece == row);
+            found.extend(own.map(|(_, list)| *list));
+        }
+        let sql = "SELECT row FROM content WHERE row > ?1 AND coding = 3";
+        found.extend(connection.during(READING).list::<i64, Vec<i64>>(sql, [self.last_content], one)?);
+        // Some of them have bytes again, and may have them as lists.
+        found.extend(&self.forgotten);
+        Ok(found)
+    }
+
     /// Reads all of it, within a transaction of the caller.
     pub(super) fn read(connection: &Connection) -> Result<Self, StoreError> {
         let mut ahead = Self::default();
@@ -129,7 +116,7 @@ impl Ahead {
     }
 
     /// Returns contents that no commit names and no content that is needed has ranges of, with the bytes of their own.
-    pub(super) fn orphans(&self, connection: &Connection) -> Result<HashMap<i64, u64>, StoreError> {
+    pub(super) fn orphans(&self, connection: &Connection) -> Result<BTreeMap<i64, u64>, StoreError> {
         let mut orphans = self.orphans.clone();
         let is_news = |named: &Named| !named.is_hole || named.commit > self.last_commit;
         for content in self.since(connection)?.into_iter().filter(is_news).flat_map(|named| named.contents())
@@ -156,7 +143,7 @@ impl Ahead {
 }
 
 /// Takes out what events that came since need: events have no number that grows over all ledgers.
-fn keep_lines(connection: &Connection, orphans: &mut HashMap<i64, u64>) -> Result<(), StoreError> {
+fn keep_lines(connection: &Connection, orphans: &mut BTreeMap<i64, u64>) -> Result<(), StoreError> {
     let mut kept = Vec::new();
     for row in orphans.keys() {
         if is_line(connection, *row)? {
@@ -170,7 +157,12 @@ fn keep_lines(connection: &Connection, orphans: &mut HashMap<i64, u64>) -> Resul
     Ok(())
 }
 
-fn each_above(connection: &Connection, row: i64, act: &mut dyn FnMut(Named)) -> Result<(), StoreError> {
+/// Hands commits above a row to `act`.
+pub(super) fn each_above(
+    connection: &Connection,
+    row: i64,
+    act: &mut dyn FnMut(Named),
+) -> Result<(), StoreError> {
     let sql = "SELECT row, state, artifact, native FROM commits WHERE row > ?1";
     connection.during(READING).each(sql, [row], take, |named| {
         act(named);

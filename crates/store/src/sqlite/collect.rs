@@ -1,114 +1,66 @@
-//! Collection: condemning what nobody needs, and deleting what was condemned long enough ago.
+//! What is condemned, as marks of commits and of rows of contents.
 //!
-//! One transaction decides and does both; a row that is deleted was condemned by an earlier one.
+//! What becomes of it is decided in `crate::rules::collect`.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 use stemmata_model::{CommitId, Timestamp};
 
-use super::ahead::{Ahead, Scan};
 use super::failure::During;
-use super::forget::commits::remove;
-use super::forget::contents::give_up;
-use super::forget::plan::{Row, plan};
+use super::forget::Tables;
 use super::marks::{self, CONDEMNED_COMMIT, CONDEMNED_CONTENT};
-use super::packs::Packs;
-use super::stored;
 use crate::error::StoreError;
-use crate::maintain::collect::{Amount, Collect, Collected};
-use crate::rules::condemn::fates;
-use crate::rules::removal::{Unrooting, contents_of};
-use crate::rules::sweep::Lines;
+use crate::maintain::collect::{Amount, Collected};
+use crate::rules::collect::Condemning;
+use crate::sqlite::statements::one;
 
-const COLLECTING: &str = "collecting what nobody needs";
-
-/// Collects, within a transaction that the caller commits or rolls back, with what was read ahead of it. Returns the
-/// rows that go from packs, too.
-pub(super) fn collect(
-    (connection, packs): (&Connection, &Packs),
-    ahead: &Ahead,
-    wish: &Collect,
-) -> Result<(Collected, BTreeSet<i64>), StoreError> {
-    let mut collected = Collected::default();
-    let deletable = collect_commits(connection, wish, &mut collected)?;
-    let mut going = collect_contents((connection, ahead), wish, &mut collected)?;
-    going.extend(contents_of::<_, _, Vec<i64>>(&deletable));
-    let removed: HashSet<i64> = deletable.iter().map(|row| row.commit.row).collect();
-    let scan = Scan::Ahead(ahead, &removed);
-    let (swept, packed) = give_up((connection, packs), scan, (going, &BTreeSet::new()), Lines::Keep)?;
-    collected.deleted.add(deletable.len(), swept.contents, swept.bytes);
-    collected.copied_out = swept.copied_out;
-    Ok((collected, packed))
-}
-
-/// Condemns commits, and deletes and returns those that were condemned long enough ago.
-fn collect_commits(
-    connection: &Connection,
-    wish: &Collect,
-    collected: &mut Collected,
-) -> Result<Vec<Row>, StoreError> {
-    let unneeded = plan(connection, Unrooting::retired(&wish.retired))?;
-    let condemned: BTreeMap<CommitId, Timestamp> = marks::all(connection, CONDEMNED_COMMIT)?
-        .into_iter()
-        .filter_map(|(key, at)| {
+impl Condemning for Tables<'_> {
+    fn condemned_commits(&self) -> Result<BTreeMap<CommitId, Timestamp>, StoreError> {
+        let all = marks::all(self.connection, CONDEMNED_COMMIT)?.into_iter();
+        let read = |(key, at): (Vec<u8>, _)| {
             Some((CommitId::from_bytes(key.try_into().ok()?), Timestamp::from_micros(at)))
-        })
-        .collect();
-    let fates =
-        fates(&unneeded.gone.iter().map(|row| row.commit.id).collect(), &condemned, wish.now, wish.grace_us);
-    for id in &fates.revived {
-        marks::remove(connection, CONDEMNED_COMMIT, &id.to_bytes())?;
+        };
+        Ok(all.filter_map(read).collect())
     }
-    for id in &fates.condemned {
-        marks::set(connection, (CONDEMNED_COMMIT, &id.to_bytes()), wish.now, None)?;
-    }
-    // What is ripe may yet have a child that is not.
-    let deletable = plan(connection, Unrooting::retired(&fates.ripe))?.gone;
-    remove(connection, &deletable)?;
-    if !deletable.is_empty() {
-        stored::set_due(connection, deletable.iter().map(|row| row.commit.row), wish.now)?;
-    }
-    collected.commits(&fates, &deletable.iter().map(|row| row.commit.id).collect());
-    collected.kept = unneeded.kept;
-    Ok(deletable)
-}
 
-/// Condemns contents that no commit needs (what a crash between two batches left), and returns those that were
-/// condemned long enough ago.
-fn collect_contents(
-    (connection, ahead): (&Connection, &Ahead),
-    wish: &Collect,
-    collected: &mut Collected,
-) -> Result<BTreeSet<i64>, StoreError> {
-    let orphans: BTreeMap<i64, u64> = ahead.orphans(connection)?.into_iter().collect();
-    let condemned: BTreeMap<i64, Timestamp> = marks::all(connection, CONDEMNED_CONTENT)?
-        .into_iter()
-        .filter_map(|(key, at)| Some((marks::content_row(&key)?, Timestamp::from_micros(at))))
-        .collect();
-    let fates = fates(&orphans.keys().copied().collect(), &condemned, wish.now, wish.grace_us);
-    for row in fates.revived.iter().chain(&fates.ripe) {
-        marks::remove(connection, CONDEMNED_CONTENT, &marks::content_key(*row))?;
+    fn condemn_commit(&mut self, id: CommitId, since: Option<Timestamp>) -> Result<(), StoreError> {
+        self.condemn((CONDEMNED_COMMIT, &id.to_bytes()), since)
     }
-    for row in &fates.condemned {
-        marks::set(connection, (CONDEMNED_CONTENT, &marks::content_key(*row)), wish.now, None)?;
+
+    fn orphans(&self) -> Result<BTreeMap<i64, u64>, StoreError> {
+        self.ahead.map_or_else(|| Ok(BTreeMap::new()), |ahead| ahead.orphans(self.connection))
     }
-    for row in orphans.keys() {
+
+    fn condemned_contents(&self) -> Result<BTreeMap<i64, Timestamp>, StoreError> {
+        let all = marks::all(self.connection, CONDEMNED_CONTENT)?.into_iter();
+        let read = |(key, at): (Vec<u8>, _)| Some((marks::content_row(&key)?, Timestamp::from_micros(at)));
+        Ok(all.filter_map(read).collect())
+    }
+
+    fn condemn_content(&mut self, row: i64, since: Option<Timestamp>) -> Result<(), StoreError> {
+        self.condemn((CONDEMNED_CONTENT, &marks::content_key(row)), since)
+    }
+
+    fn tell(row: i64, collected: &mut Collected) {
         collected.which.add("content", &row.to_be_bytes());
     }
-    collected.contents(&fates, &orphans);
-    Ok(fates.ripe.into_iter().collect())
+}
+
+impl Tables<'_> {
+    fn condemn(&self, (kind, key): (i64, &[u8]), since: Option<Timestamp>) -> Result<(), StoreError> {
+        match since {
+            Some(since) => marks::set(self.connection, (kind, key), since, None),
+            None => marks::remove(self.connection, kind, key),
+        }
+        .map(drop)
+    }
 }
 
 /// Counts what is condemned.
 pub(super) fn condemned(connection: &Connection) -> Result<Amount, StoreError> {
-    let count = |sql: &str| -> Result<u64, StoreError> {
-        let number: i64 = connection.query_row(sql, [], |row| row.get(0)).during(COLLECTING)?;
-        Ok(number.cast_unsigned())
-    };
-    Ok(Amount {
-        commits: count("SELECT count(*) FROM mark WHERE kind = 1")?,
-        contents: count("SELECT count(*) FROM mark WHERE kind = 2")?,
-        bytes: 0,
-    })
+    let ask = connection.during("counting what is condemned");
+    let count = |kind: i64| ask.only("SELECT count(*) FROM mark WHERE kind = ?1", [kind], one::<i64>);
+    let (commits, contents) = (count(CONDEMNED_COMMIT)?, count(CONDEMNED_CONTENT)?);
+    Ok(Amount { commits: commits.cast_unsigned(), contents: contents.cast_unsigned(), bytes: 0 })
 }

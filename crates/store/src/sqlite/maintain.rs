@@ -10,17 +10,18 @@ use stemmata_model::{LedgerId, SessionId, Timestamp};
 
 use super::ahead::Ahead;
 use super::failure::During;
-use super::forget::rewrite;
 use super::ledger::forget as events;
 use super::open::{SqliteOptions, wait_for_locks};
 use super::packs::Packs;
 use super::packs::rewrite::{Garbage, Policy, Swap};
-use super::{SqliteStore, collect, forget, marks, packs, shrink};
+use super::{SqliteStore, forget, marks, packs, rewrite, shrink};
 use crate::error::StoreError;
 use crate::ledger::{BATCH_EVENTS_MAX, Places};
 use crate::maintain::collect::{Amount, Collect, Collected};
 use crate::maintain::forget::{Forget, Forgotten, Tombstone};
 use crate::patience::Patience;
+use crate::rules;
+use crate::rules::collect::collect;
 
 /// How long the log is tried to be emptied while others read it.
 const LOG_WAIT: Duration = Duration::from_secs(2);
@@ -47,11 +48,8 @@ fn is_stale(error: &StoreError) -> bool {
 
 impl SqliteStore {
     pub(super) fn forget_all(&self, wish: &Forget) -> Result<Forgotten, StoreError> {
-        let secret = &self.identity.secret;
         let act = |connection: &Connection| {
-            let tombstones = forget::tombstones_of(connection, wish)?;
-            let (forgotten, packed) = forget::forget((connection, &self.packs), secret, wish, &tombstones)?;
-            Ok((wish.checked(forgotten)?, packed))
+            self.within(connection, None, |tables| wish.checked(rules::forget::forget(tables, wish)?))
         };
         if wish.dry_run {
             return self.planned(&act).map(|(forgotten, _)| forgotten);
@@ -65,10 +63,13 @@ impl SqliteStore {
     pub(super) fn forget_session(&self, session: &SessionId) -> Result<u64, StoreError> {
         let (has_events, is_due) = self.read(|reader| {
             let connection = reader.connection();
-            Ok((forget::has_events(connection, session)?, rewrite::is_due(connection)?))
+            Ok((events::has_any(connection, session)?, rewrite::is_due(connection)?))
         })?;
         let (events, unfinished) = if has_events {
-            let act = |connection: &Connection| forget::forget_events((connection, &self.packs), session);
+            let act = |connection: &Connection| {
+                let went = events::session(connection, session)?;
+                self.within(connection, None, |tables| forget::lose_lines(tables, went))
+            };
             self.let_go(&act, Timestamp::EPOCH)?
         } else if is_due {
             let _lock = self.packs.lock_patiently(PACKS_WAIT_MS)?;
@@ -102,7 +103,10 @@ impl SqliteStore {
                 parts.push(&[]);
             }
             for part in parts {
-                let act = |connection: &Connection| forget::forget_part((connection, &self.packs), row, part);
+                let act = |connection: &Connection| {
+                    let went = events::part(connection, row, part)?;
+                    self.within(connection, None, |tables| forget::lose_lines(tables, went))
+                };
                 forgotten += self.swap((&act, Garbage::All), Timestamp::EPOCH)?;
             }
         }
@@ -161,8 +165,7 @@ impl SqliteStore {
             Ahead::read(&snapshot)
         })?;
         let act = |connection: &Connection| {
-            let (collected, packed) = collect::collect((connection, &self.packs), &ahead, wish)?;
-            Ok((wish.checked(collected)?, packed))
+            self.within(connection, Some(&ahead), |tables| wish.checked(collect(tables, wish)?))
         };
         if wish.dry_run {
             return self.planned(&act).map(|(collected, _)| collected);

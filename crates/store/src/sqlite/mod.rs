@@ -26,6 +26,7 @@ mod places;
 mod plans_tests;
 mod read;
 mod repair;
+mod rewrite;
 mod seals;
 mod shrink;
 mod statements;

@@ -35,7 +35,7 @@ impl Follow for SqliteStore {
     }
 
     fn leave_index_due(&self) -> Result<(), StoreError> {
-        self.mark_for_index(&|connection| set_due(connection, std::iter::empty(), Timestamp::EPOCH))
+        self.mark_for_index(&|connection| set_due(connection, None, Timestamp::EPOCH))
     }
 
     fn index_done(&self, keys: &[DueKey]) -> Result<(), StoreError> {
@@ -73,13 +73,9 @@ fn key_of(key: Vec<u8>) -> Result<([u8; 8], i64), StoreError> {
     Ok((key, i64::from_be_bytes(key)))
 }
 
-/// Has an index be cut before the first of some rows of `commits`; for none, only places and events go.
-pub(super) fn set_due(
-    connection: &Connection,
-    rows: impl Iterator<Item = i64>,
-    at: Timestamp,
-) -> Result<(), StoreError> {
-    let key = rows.min().unwrap_or(NO_COMMIT).to_be_bytes();
+/// Has an index be cut before a row of `commits`; for none, only places and events go.
+pub(super) fn set_due(connection: &Connection, first: Option<i64>, at: Timestamp) -> Result<(), StoreError> {
+    let key = first.unwrap_or(NO_COMMIT).to_be_bytes();
     leave(connection, (marks::INDEX_DUE, &key), at)
 }
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use stemmata_model::{ArtifactId, Closure, Commit, CommitId, Sighting};
-use stemmata_store::maintain::forget::{Reworded, Tombstone};
+use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::rules::annotation;
 use stemmata_store::rules::closure::{self, Again, Past};
 use stemmata_store::rules::latest::{is_replaced, sighting_order};
@@ -100,7 +100,7 @@ fn commit(state: &mut State, new: NewCommit, outcome: &mut BatchOutcome) -> Resu
             Again::Fill => {
                 let mut contents = std::iter::once(new.core.artifact).chain(new.core.native);
                 contents.try_for_each(|content| has_bytes(state, content))?;
-                state.index_due_from(state.first_stored(&[id]));
+                state.index_due_from(state.first_of(&[id]));
             }
         }
         stored.closure = new.closure;
@@ -287,26 +287,12 @@ fn merge(state: &mut State, id: CommitId, records: Vec<AuditRecord>) -> Result<(
     Ok(())
 }
 
-fn records_of(state: &State, id: CommitId) -> BTreeSet<AuditRecord> {
+pub(super) fn records_of(state: &State, id: CommitId) -> BTreeSet<AuditRecord> {
     state.audit.get(&id).into_iter().flatten().cloned().collect()
 }
 
 /// Keeps all records of a commit, and what they say together.
-fn stand(state: &mut State, id: CommitId, all: BTreeSet<AuditRecord>) {
+pub(super) fn stand(state: &mut State, id: CommitId, all: BTreeSet<AuditRecord>) {
     state.standing.put(id, annotation::standing_records(&all));
     state.audit.put(id, all.into_iter().collect());
-}
-
-/// Replaces records of what was said of commits that stay, and returns of how many there was one to replace.
-pub(super) fn reword_all(state: &mut State, wishes: &[Reworded]) -> u64 {
-    let commits: BTreeSet<CommitId> = wishes.iter().map(|wish| wish.commit).collect();
-    let mut reworded = 0;
-    for id in commits {
-        let mut all = records_of(state, id);
-        if annotation::reword(&mut all, wishes.iter().filter(|wish| wish.commit == id)) {
-            stand(state, id, all);
-            reworded += 1;
-        }
-    }
-    reworded
 }

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use stemmata_model::{
     ArtifactId, CommitId, Event, EventSeq, LedgerId, NewPayload, Payload, SessionId, Timestamp, Topic, to_u64,
 };
+use stemmata_store::rules::forget::forget_lines;
 use stemmata_store::rules::latest::covers_more;
-use stemmata_store::rules::sweep::{Lines, give_up};
 use stemmata_store::{
     Append, Appended, BatchOutcome, Commits, ContentPart, Coverage, EventKey, EventLog, EventPage,
     EventQuery, Keyed, Ledger, LedgerChange, Places, Receipt, SavedState, StoreError, Write,
@@ -145,24 +145,16 @@ impl EventLog for MemoryStore {
 
     fn forget_events(&self, session: &SessionId) -> Result<u64, StoreError> {
         self.attempt("forgetting events", false, |state| {
-            let (count, lines) = forget(state, &|_, event| event.session == *session);
-            give_up(state, (lines, &BTreeSet::new()), Lines::Keep)?;
-            if count > 0 {
-                state.index_due_from(None);
-            }
-            Ok(count)
+            let went = forget(state, &|_, event| event.session == *session);
+            forget_lines(state, went)
         })
     }
 
     fn forget_places(&self, ledger: &LedgerId, places: &Places) -> Result<u64, StoreError> {
         self.attempt("forgetting events", false, |state| {
-            let (count, lines) = forget(state, &|of, event| of == ledger && places.hold(event.seq));
-            give_up(state, (lines, &BTreeSet::new()), Lines::Keep)?;
+            let went = forget(state, &|of, event| of == ledger && places.hold(event.seq));
             state.logs.drop_folded(ledger);
-            if count > 0 {
-                state.index_due_from(None);
-            }
-            Ok(count)
+            forget_lines(state, went)
         })
     }
 

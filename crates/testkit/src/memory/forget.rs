@@ -1,112 +1,130 @@
-//! Forgetting in memory: what the transaction of a store on disk does, in the plainest way.
+//! What forgetting removes from the tables in memory, in the plainest way.
 //!
-//! There are no files to clean.
+//! In which order it happens is decided in `stemmata_store::rules::forget`.
 
 use std::collections::{BTreeSet, HashSet};
 
 use stemmata_model::{
-    ArtifactId, Closure, Commit, CommitId, CommitPrefix, Event, EventSeq, LedgerId, SessionId, Sighting,
+    ArtifactId, Closure, Commit, CommitId, CommitPrefix, Event, LedgerId, SessionId, Sighting, Timestamp,
     to_u64,
 };
-use stemmata_store::maintain::forget::{Forget, Forgotten, MEMORY_STATES, Tombstone, api_sessions};
+use stemmata_store::maintain::forget::{Forget, MEMORY_STATES, Tombstone};
 use stemmata_store::rules::annotation::says_content;
-use stemmata_store::rules::removal::{self, EachSession, Holders, Named, Plan, SeenBy, Unrooting};
-use stemmata_store::rules::sweep::{Contents as _, Lines, give_up};
+use stemmata_store::rules::forget::{Forgetting, Removing};
+use stemmata_store::rules::removal::{EachSession, Holders, Named, SeenBy};
+use stemmata_store::rules::sweep::Contents as _;
 use stemmata_store::rules::tips::{Standing, Step, move_tip};
-use stemmata_store::{Session, SessionKey, SessionOrigin, StoreError};
+use stemmata_store::{AuditRecord, Session, SessionKey, SessionOrigin, StoreError, StoredAt};
 
 use super::{State, events};
 
-/// The ids of sessions that go, and those that their keys tell.
-fn sessions_of(state: &State, wish: &Forget) -> BTreeSet<SessionId> {
-    let known = wish.sessions.iter().filter_map(|key| state.sessions.get(key));
-    known.map(|session| session.session.clone()).chain(api_sessions(wish)).collect()
+impl Removing for State {
+    type Place = CommitId;
+    type Order = StoredAt;
+
+    fn first_stored(&self, of: &[Row]) -> Result<Option<StoredAt>, StoreError> {
+        let of: Vec<CommitId> = of.iter().map(|row| row.commit).collect();
+        Ok(self.first_of(&of))
+    }
+
+    fn remove_commits(&mut self, gone: &[Row]) -> Result<(), StoreError> {
+        remove(self, gone)
+    }
+
+    fn index_due(&mut self, first: Option<StoredAt>, _at: Timestamp) -> Result<(), StoreError> {
+        self.index_due_from(first);
+        Ok(())
+    }
 }
 
-/// Says whether an event is to be forgotten by its ledger or by its place.
-fn is_named(wish: &Forget, of: &LedgerId, event: &Event) -> bool {
-    let by_place =
-        |(ledger, seqs): &(LedgerId, BTreeSet<EventSeq>)| ledger == of && seqs.contains(&event.seq);
-    wish.ledgers.contains(of) || wish.events.iter().any(by_place)
-}
+impl Forgetting for State {
+    fn each(&self, act: &mut dyn FnMut(Row)) -> Result<(), StoreError> {
+        self.each_commit(act)
+    }
 
-pub(super) fn forget(state: &mut State, wish: &Forget) -> Result<Forgotten, StoreError> {
-    let Plan { gone, kept } = removal::plan(state, Unrooting::forgetting(wish))?;
-    let mut candidates = contents_of(state, &gone);
-    let sessions = sessions_of(state, wish);
-    let (mut events, lines) =
-        events::forget(state, &|of, event| sessions.contains(&event.session) || is_named(wish, of, event));
-    wish.ledgers.iter().for_each(|ledger| state.logs.drop_folded(ledger));
-    candidates.extend(lines);
-    let first_gone = state.first_stored(&gone);
-    remove(state, &gone)?;
-    let sealed = seal(state, wish);
-    for id in &wish.cut {
-        if state.commits.get(id).is_some_and(|commit| commit.closure == Closure::Forgotten) {
-            silence(state, *id);
+    fn session_of(&self, key: &SessionKey) -> Result<Option<SessionId>, StoreError> {
+        Ok(self.sessions.get(key).map(|session| session.session.clone()))
+    }
+
+    fn lines(&self, request: &Forget) -> Result<BTreeSet<ArtifactId>, StoreError> {
+        Ok(request.lines.clone().unwrap_or_default())
+    }
+
+    fn forget_events(
+        &mut self,
+        sessions: &BTreeSet<SessionId>,
+        request: &Forget,
+    ) -> Result<(u64, BTreeSet<ArtifactId>), StoreError> {
+        let is_named = |of: &LedgerId, event: &Event| {
+            let mut events = request.events.iter();
+            request.ledgers.contains(of)
+                || events.any(|(ledger, seqs)| ledger == of && seqs.contains(&event.seq))
+        };
+        let went =
+            events::forget(self, &|of, event| sessions.contains(&event.session) || is_named(of, event));
+        request.ledgers.iter().for_each(|ledger| self.logs.drop_folded(ledger));
+        Ok(went)
+    }
+
+    fn make_holes(&mut self, cut: &[Row]) -> Result<(), StoreError> {
+        cut.iter().for_each(|row| hole(self, row.commit));
+        Ok(())
+    }
+
+    fn silence(&mut self, holes: &[Row]) -> Result<bool, StoreError> {
+        holes.iter().for_each(|row| silence(self, row.commit));
+        Ok(false)
+    }
+
+    fn remove_sessions(&mut self, sessions: &[SessionKey]) -> Result<u64, StoreError> {
+        let known = sessions.iter().filter(|key| self.sessions.contains(key)).count();
+        sessions.iter().for_each(|key| forget_session(self, key));
+        Ok(to_u64(known))
+    }
+
+    fn clear_sessions(&mut self, request: &Forget) -> Result<bool, StoreError> {
+        for key in &request.unread {
+            self.cursors.remove(key);
         }
-    }
-    let (asked, cut_too) = cut(state, &wish.cut)?;
-    let holes: Vec<CommitId> = asked.iter().chain(&cut_too).copied().collect();
-    let emptied = contents_of(state, &holes);
-    for id in &holes {
-        hole(state, *id);
-    }
-    let these = wish.lines.clone().unwrap_or_default();
-    let swept = give_up(state, (candidates, &emptied), Lines::forgetting(wish, &these))?;
-    events += swept.events;
-    // A memory may hold words of what went, and so may one that is being made.
-    state.logs.raise_epochs(&|_| true);
-    state.logs.drop_states(&|_, name| name.starts_with(MEMORY_STATES));
-    for id in gone.iter().chain(&holes).filter(|_| wish.is_final) {
-        state.tombstones.put(Tombstone::Commit(*id), wish.at);
-    }
-    let gone_sessions = remove_sessions(state, wish);
-    let first = first_gone.into_iter().chain(state.first_stored(&holes)).min();
-    if first.is_some() || gone_sessions > 0 || events > 0 || !wish.ledgers.is_empty() {
-        state.index_due_from(first);
-    }
-    for key in &wish.unread {
-        state.cursors.remove(key);
-    }
-    for key in &wish.untitled {
-        if let Some(session) = state.sessions.get(key).cloned() {
-            state.sessions.put(key.clone(), Session { title: None, ..session });
-        }
-    }
-    let reworded = super::apply::reword_all(state, &wish.reworded);
-    Ok(Forgotten {
-        removed: gone,
-        cut: asked,
-        cut_too,
-        sealed,
-        kept,
-        sessions: gone_sessions,
-        reworded,
-        events,
-        contents: swept.contents,
-        bytes: swept.bytes,
-        copied_out: swept.copied_out,
-        unfinished: None,
-    })
-}
-
-/// Removes what is kept of sessions, and says how many there were.
-fn remove_sessions(state: &mut State, wish: &Forget) -> u64 {
-    let mut sessions = 0;
-    for key in &wish.sessions {
-        let session = state.sessions.get(key).cloned();
-        sessions += u64::from(session.is_some());
-        if wish.is_final {
-            state.tombstones.put(Tombstone::Transcript(key.clone()), wish.at);
-            if let Some(session) = session {
-                state.tombstones.put(Tombstone::Session(session.session), wish.at);
+        for key in &request.untitled {
+            if let Some(session) = self.sessions.get(key).cloned() {
+                self.sessions.put(key.clone(), Session { title: None, ..session });
             }
         }
-        forget_session(state, key);
+        Ok(false)
     }
-    sessions
+
+    fn records(&self, of: Row) -> Result<BTreeSet<AuditRecord>, StoreError> {
+        Ok(super::apply::records_of(self, of.commit))
+    }
+
+    fn put_records(&mut self, of: Row, records: BTreeSet<AuditRecord>) -> Result<(), StoreError> {
+        super::apply::stand(self, of.commit, records);
+        Ok(())
+    }
+
+    fn drop_memories(&mut self) -> Result<bool, StoreError> {
+        self.logs.raise_epochs(&|_| true);
+        self.logs.drop_states(&|_, name| name.starts_with(MEMORY_STATES));
+        Ok(false)
+    }
+
+    fn bury(&mut self, what: &Tombstone, request: &Forget) -> Result<bool, StoreError> {
+        let is_new = !self.tombstones.contains(what);
+        if is_new {
+            self.tombstones.put(what.clone(), request.at);
+        }
+        Ok(is_new)
+    }
+
+    /// There are no files.
+    fn note_unclean(&mut self, _request: &Forget) -> Result<(), StoreError> {
+        Ok(())
+    }
 }
+
+/// A commit as it is removed.
+type Row = Named<CommitId, ArtifactId>;
 
 /// Removes a session's row, cursor and placement, and what was seen there.
 pub(super) fn forget_session(state: &mut State, key: &SessionKey) {
@@ -152,30 +170,34 @@ pub(super) fn tombstones_in(state: &State, prefix: CommitPrefix, limit: usize) -
 }
 
 impl Holders for State {
-    type Commit = CommitId;
+    type Commit = Row;
     type Key = CommitId;
 
-    fn find(&self, ids: &[CommitId]) -> Result<Vec<CommitId>, StoreError> {
+    fn find(&self, ids: &[CommitId]) -> Result<Vec<Row>, StoreError> {
         let mut rows: Vec<&Commit> = ids.iter().filter_map(|id| self.commits.get(id)).collect();
         rows.sort_by_key(|commit| (std::cmp::Reverse(commit.depth), commit.id));
         rows.dedup_by_key(|commit| commit.id);
-        Ok(rows.iter().map(|commit| commit.id).collect())
+        Ok(rows.into_iter().map(named).collect())
     }
 
-    fn key(&self, commit: CommitId) -> CommitId {
-        commit
+    fn key(&self, row: Row) -> CommitId {
+        row.commit
     }
 
-    fn id(&self, commit: CommitId) -> CommitId {
-        commit
+    fn id(&self, row: Row) -> CommitId {
+        row.commit
     }
 
-    fn is_marked(&self, commit: CommitId) -> Result<[bool; 2], StoreError> {
+    fn is_marked(&self, Row { commit, .. }: Row) -> Result<[bool; 2], StoreError> {
         let own = self.annotations_of(commit);
         Ok([own.pinned, !own.tags.is_empty()])
     }
 
-    fn each_sighting(&self, commit: CommitId, act: &mut dyn FnMut(SeenBy<'_>)) -> Result<(), StoreError> {
+    fn each_sighting(
+        &self,
+        Row { commit, .. }: Row,
+        act: &mut dyn FnMut(SeenBy<'_>),
+    ) -> Result<(), StoreError> {
         for sighting in self.sightings_of(commit) {
             let SessionKey { machine, path } = key_of(sighting);
             let refers = sighting.ticket.is_some() || sighting.thread.is_some();
@@ -195,7 +217,7 @@ impl Holders for State {
         Ok(())
     }
 
-    fn children(&self, commit: CommitId) -> Result<Vec<CommitId>, StoreError> {
+    fn children(&self, Row { commit, .. }: Row) -> Result<Vec<CommitId>, StoreError> {
         Ok(self.children_of(commit).map(|child| child.id).collect())
     }
 }
@@ -208,14 +230,8 @@ pub(super) fn key_of(sighting: &Sighting) -> SessionKey {
     SessionKey { machine: sighting.machine.clone(), path }
 }
 
-pub(super) fn contents_of(state: &State, commits: &[CommitId]) -> BTreeSet<ArtifactId> {
-    let found: Vec<Named<CommitId, ArtifactId>> =
-        commits.iter().filter_map(|id| state.commits.get(id)).map(named).collect();
-    removal::contents_of(&found)
-}
-
 /// Returns a commit as far as it names contents.
-pub(super) fn named(commit: &Commit) -> Named<CommitId, ArtifactId> {
+pub(super) fn named(commit: &Commit) -> Row {
     Named {
         commit: commit.id,
         is_hole: commit.closure == Closure::Forgotten,
@@ -225,13 +241,13 @@ pub(super) fn named(commit: &Commit) -> Named<CommitId, ArtifactId> {
 }
 
 /// Removes commits and everything that is about them.
-pub(super) fn remove(state: &mut State, gone: &[CommitId]) -> Result<(), StoreError> {
-    let going: HashSet<CommitId> = gone.iter().copied().collect();
+fn remove(state: &mut State, gone: &[Row]) -> Result<(), StoreError> {
+    let going: HashSet<CommitId> = gone.iter().map(|row| row.commit).collect();
     move_tips(state, &going)?;
-    for id in gone {
+    for id in &going {
         let Some(commit) = state.commits.get(id).cloned() else { continue };
         state.commits.remove(id);
-        if let Some(at) = state.first_stored(&[*id]) {
+        if let Some(at) = state.first_of(&[*id]) {
             state.stored.remove(&at);
         }
         state.sightings.remove(id);
@@ -313,31 +329,6 @@ fn move_tips(state: &mut State, going: &HashSet<CommitId>) -> Result<(), StoreEr
         }
     }
     Ok(())
-}
-
-/// Leaves tombstones of commits that were to be cut and are holes already, and returns those that had none.
-fn seal(state: &mut State, wish: &Forget) -> Vec<CommitId> {
-    let is_open = |id: &CommitId| {
-        let is_hole = state.commits.get(id).is_some_and(|commit| commit.closure == Closure::Forgotten);
-        is_hole && !state.tombstones.contains(&Tombstone::Commit(*id))
-    };
-    let mut sealed: Vec<CommitId> = wish.cut.iter().copied().filter(is_open).collect();
-    sealed.sort();
-    sealed.dedup();
-    for id in &sealed {
-        state.tombstones.put(Tombstone::Commit(*id), wish.at);
-    }
-    sealed
-}
-
-/// Returns what becomes a hole: what was asked for, and everything else that names a content of it.
-fn cut(state: &State, wanted: &[CommitId]) -> Result<(Vec<CommitId>, Vec<CommitId>), StoreError> {
-    let ids: BTreeSet<CommitId> = wanted.iter().copied().collect();
-    let asked = ids.iter().filter_map(|id| state.commits.get(id)).map(named);
-    let asked: Vec<Named<CommitId, ArtifactId>> = asked.filter(|commit| !commit.is_hole).collect();
-    let more = removal::cut_too(&asked, &|act| state.each_commit(act))?;
-    let ids = |named: &[Named<CommitId, ArtifactId>]| named.iter().map(|own| own.commit).collect();
-    Ok((ids(&asked), ids(&more)))
 }
 
 fn hole(state: &mut State, id: CommitId) {

@@ -77,7 +77,7 @@ impl State {
     }
 
     /// Returns where the first of some commits stands.
-    pub(super) fn first_stored(&self, of: &[CommitId]) -> Option<StoredAt> {
+    pub(super) fn first_of(&self, of: &[CommitId]) -> Option<StoredAt> {
         self.stored.iter().find(|(_, id)| of.contains(id)).map(|(at, _)| *at)
     }
 

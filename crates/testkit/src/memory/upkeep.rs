@@ -6,20 +6,20 @@ use stemmata_model::CommitId;
 use stemmata_store::maintain::collect::{Amount, Collect, Collected};
 use stemmata_store::maintain::costs::{ContentCost, Counted};
 use stemmata_store::maintain::forget::{Forget, Forgotten, Tombstone};
-use stemmata_store::rules::bounds::check_costed;
+use stemmata_store::rules::{self, bounds::check_costed};
 use stemmata_store::{Damage, OnDisk, Store, StoreError, Upkeep, Verified};
 
-use super::{MemoryStore, collect, costs, count, forget, verify};
+use super::{MemoryStore, costs, count, forget, verify};
 
 impl Store for MemoryStore {}
 
 impl Upkeep for MemoryStore {
     fn forget(&self, wish: &Forget) -> Result<Forgotten, StoreError> {
-        self.attempt("forgetting", wish.dry_run, |state| wish.checked(forget::forget(state, wish)?))
+        self.attempt("forgetting", wish.dry_run, |state| wish.checked(rules::forget::forget(state, wish)?))
     }
 
     fn collect(&self, wish: &Collect) -> Result<Collected, StoreError> {
-        self.attempt("collecting", wish.dry_run, |state| wish.checked(collect::collect(state, wish)?))
+        self.attempt("collecting", wish.dry_run, |state| wish.checked(rules::collect::collect(state, wish)?))
     }
 
     fn condemned(&self) -> Result<Amount, StoreError> {

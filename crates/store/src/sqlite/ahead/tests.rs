@@ -9,8 +9,9 @@ use super::Ahead;
 use crate::conformance::builders;
 use crate::maintain::collect::{Collect, Collected};
 use crate::maintain::forget::Forget;
+use crate::rules::collect::collect;
 use crate::seam::{Commits, Upkeep};
-use crate::sqlite::{SqliteOptions, SqliteStore, collect};
+use crate::sqlite::{SqliteOptions, SqliteStore};
 use crate::write::{ContentPart, NewCommit, NewContent, Write};
 
 const FIRST: &[u8] = b"the first of the contents";
@@ -56,7 +57,7 @@ fn collect_late(store: &SqliteStore, retired: &[CommitId], meanwhile: impl FnOnc
     meanwhile();
     let done = store.group.with_writer(|writer| {
         writer.maintain(|connection| {
-            collect::collect((connection, &store.packs), &ahead, &wish).map(|(done, _)| done)
+            store.within(connection, Some(&ahead), |tables| collect(tables, &wish)).map(|(done, _)| done)
         })
     });
     assert_eq!(builders::damages(store), []);

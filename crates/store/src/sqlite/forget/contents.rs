@@ -7,51 +7,21 @@ use std::collections::BTreeSet;
 use rusqlite::{Connection, params};
 use stemmata_model::{ArtifactId, artifact_id};
 
+use super::Tables;
 use crate::error::StoreError;
 use crate::rules::coding::{Coding, encode};
 use crate::rules::pieces::{self, Piece};
-use crate::rules::sweep::{self, Contents, Lines, Lists, Swept};
-use crate::sqlite::ahead::{Named, Scan};
+use crate::rules::sweep::{Contents, Lists};
+use crate::sqlite::ahead::{Named, each_above};
 use crate::sqlite::failure::{During, unreadable};
 use crate::sqlite::ledger;
 use crate::sqlite::marks::{self, CONDEMNED_CONTENT};
-use crate::sqlite::packs::Packs;
 use crate::sqlite::read::contents::{Known, find, pieces_of, read_pieces};
 use crate::sqlite::read::literals::{Literals, hash_of};
 use crate::sqlite::statements::{columns, one};
 use crate::sqlite::write::contents::pack_again;
 
 const SWEEPING: &str = "giving up contents";
-
-/// Returns the rows of contents; those that are not there are left out.
-pub(in crate::sqlite) fn rows_of<'i>(
-    connection: &Connection,
-    ids: impl Iterator<Item = &'i ArtifactId>,
-) -> Result<BTreeSet<i64>, StoreError> {
-    ids.filter_map(|id| stored(connection, *id).transpose()).collect()
-}
-
-/// Gives up contents, as [`sweep::give_up`] does. Returns the rows of them that were in packs, too.
-pub(in crate::sqlite) fn give_up(
-    (connection, packs): (&Connection, &Packs),
-    scan: Scan<'_>,
-    going: (BTreeSet<i64>, &BTreeSet<i64>),
-    lines: Lines<'_, i64>,
-) -> Result<(Swept, BTreeSet<i64>), StoreError> {
-    let mut tables = Tables { connection, packs, scan, packed: BTreeSet::new(), copied_of: None };
-    let swept = sweep::give_up(&mut tables, going, lines)?;
-    Ok((swept, tables.packed))
-}
-
-struct Tables<'a> {
-    connection: &'a Connection,
-    packs: &'a Packs,
-    scan: Scan<'a>,
-    /// Rows that went and were in packs.
-    packed: BTreeSet<i64>,
-    /// The list that ranges are copied for, and its id: a list may have thousands of ranges.
-    copied_of: Option<(i64, ArtifactId)>,
-}
 
 impl Contents for Tables<'_> {
     type Key = i64;
@@ -73,7 +43,10 @@ impl Contents for Tables<'_> {
     }
 
     fn each_commit(&self, act: &mut dyn FnMut(Named)) -> Result<(), StoreError> {
-        self.scan.each_commit(self.connection, act)
+        match self.ahead {
+            Some(ahead) => ahead.each_commit(self.connection, &self.removed, act),
+            None => each_above(self.connection, 0, act),
+        }
     }
 
     fn lists_on(&self, going: &BTreeSet<i64>) -> Result<Lists<i64>, StoreError> {
@@ -83,8 +56,8 @@ impl Contents for Tables<'_> {
                 found.push((list, pieces));
             }
         };
-        if let Some(lists) = self.scan.leaning_on(self.connection, going)? {
-            for list in lists.difference(going) {
+        if let Some(ahead) = self.ahead {
+            for list in ahead.leaning_on(self.connection, going)?.difference(going) {
                 take(*list, self.pieces(*list)?);
             }
         } else {
@@ -128,8 +101,7 @@ impl Contents for Tables<'_> {
     }
 
     fn forget_lines(&mut self, of: &BTreeSet<i64>) -> Result<(u64, BTreeSet<i64>), StoreError> {
-        let went = ledger::forget::lines(self.connection, of)?;
-        Ok((went.events, went.lines))
+        ledger::forget::lines(self.connection, of)
     }
 
     fn remove(&mut self, all: &BTreeSet<i64>, emptied: &BTreeSet<i64>) -> Result<(), StoreError> {

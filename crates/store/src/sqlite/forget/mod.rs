@@ -1,163 +1,156 @@
-//! Forgetting: one transaction that removes, and a database that is rewritten after it.
+//! Forgetting and removing rows, within one transaction; the database is rewritten after it.
 //!
-//! What has to go everywhere on disk goes here; collecting what nobody needs is `collect`'s.
+//! In which order it happens is decided in `crate::rules::forget`.
 
 pub(in crate::sqlite) mod commits;
 pub(super) mod contents;
 pub(super) mod plan;
-mod reword;
-pub(super) mod rewrite;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use rusqlite::Connection;
-use stemmata_model::{CommitId, SessionId, Timestamp};
+use stemmata_model::{ArtifactId, SessionId, Timestamp};
 
-use self::plan::Row;
-use super::ahead::Scan;
+use self::plan::{Place, Row};
+use super::ahead::Ahead;
+use super::failure::During;
+use super::ledger::forget::{self, Went};
 use super::packs::Packs;
-use super::{ledger, marks, stored};
+use super::{SqliteStore, annotations, marks, stored};
 use crate::error::StoreError;
-use crate::maintain::forget::{Forget, Forgotten, Tombstone, api_sessions};
-use crate::rules::removal::{self, Unrooting};
-use crate::rules::sweep::Lines;
+use crate::maintain::forget::{Forget, Tombstone};
+use crate::rules::forget::{Forgetting, Removing, forget_lines};
+use crate::sqlite::statements::one;
+use crate::write::{AuditRecord, SessionKey};
 
-/// Forgets, within a transaction that the caller commits or rolls back. Returns the rows that go from packs, too.
-pub(super) fn forget(
-    (connection, packs): (&Connection, &Packs),
-    secret: &[u8; 32],
-    wish: &Forget,
-    tombstones: &[Tombstone],
-) -> Result<(Forgotten, BTreeSet<i64>), StoreError> {
-    let plan = plan::plan(connection, Unrooting::forgetting(wish))?;
-    let went =
-        ledger::forget::sessions(connection, &session_ids(wish, tombstones), &wish.ledgers, &wish.events)?;
-    commits::remove(connection, &plan.gone)?;
-    let (holes, asked): (Vec<Row>, Vec<Row>) =
-        plan::rows_of(connection, &wish.cut)?.into_iter().partition(|row| row.is_hole);
-    let more = match asked.as_slice() {
-        [] => Vec::new(),
-        asked => removal::cut_too(asked, &|act| plan::each(connection, act))?,
-    };
-    let cut: Vec<Row> = asked.iter().chain(&more).copied().collect();
-    commits::hole(connection, &cut)?;
-    let emptied = removal::contents_of(&cut);
-    let mut gone: BTreeSet<i64> = removal::contents_of(&plan.gone);
-    gone.extend(&went.lines);
-    let these = contents::rows_of(connection, wish.lines.iter().flatten())?;
-    let lines = Lines::forgetting(wish, &these);
-    let (swept, packed) = contents::give_up((connection, packs), Scan::Tables, (gone, &emptied), lines)?;
-    let sessions = commits::remove_sessions(connection, &wish.sessions)?;
-    // One that came as a hole may have come with what others said of it.
-    let has_cleared = commits::silence(connection, &holes)? | commits::clear_sessions(connection, wish)?;
-    let reworded = reword::reword_all(connection, &wish.reworded)?;
-    let has_dropped = ledger::forget::drop_memories(connection)?;
-    let events = went.events + swept.events;
-    let ids = |rows: &[Row]| rows.iter().map(|row| row.commit.id).collect::<Vec<CommitId>>();
-    let mut forgotten = Forgotten {
-        removed: ids(&plan.gone),
-        cut: ids(&asked),
-        cut_too: ids(&more),
-        sealed: Vec::new(),
-        kept: plan.kept,
-        sessions,
-        reworded,
-        events,
-        contents: swept.contents,
-        bytes: swept.bytes,
-        copied_out: swept.copied_out,
-        unfinished: None,
-    };
-    let by = Some(wish.by.as_str());
-    for row in plan.gone.iter().chain(&cut).filter(|_| wish.is_final) {
-        marks::set(connection, (marks::TOMBSTONE, &row.commit.id.to_bytes()), wish.at, by)?;
+/// The tables of a store, within a transaction that writes.
+pub(super) struct Tables<'a> {
+    pub(super) connection: &'a Connection,
+    packs: &'a Packs,
+    secret: &'a [u8; 32],
+    /// What was read ahead of the transaction.
+    pub(super) ahead: Option<&'a Ahead>,
+    /// Rows of contents that went and were in packs.
+    packed: BTreeSet<i64>,
+    /// Rows of commits that were removed.
+    removed: HashSet<i64>,
+    /// The list that ranges are copied for, and its id: a list may have thousands of ranges.
+    copied_of: Option<(i64, ArtifactId)>,
+}
+
+impl SqliteStore {
+    /// Does something to the tables, within a transaction that the caller commits or rolls back. Returns the rows that go from
+    /// packs, too.
+    pub(super) fn within<T>(
+        &self,
+        connection: &Connection,
+        ahead: Option<&Ahead>,
+        act: impl FnOnce(&mut Tables<'_>) -> Result<T, StoreError>,
+    ) -> Result<(T, BTreeSet<i64>), StoreError> {
+        let mut tables = Tables {
+            connection,
+            packs: &self.packs,
+            secret: &self.identity.secret,
+            ahead,
+            packed: BTreeSet::new(),
+            removed: HashSet::new(),
+            copied_of: None,
+        };
+        let done = act(&mut tables)?;
+        Ok((done, tables.packed))
     }
-    // What is a hole already holds nothing that could go, but something could fill it.
-    for row in &holes {
-        if marks::set(connection, (marks::TOMBSTONE, &row.commit.id.to_bytes()), wish.at, by)? {
-            forgotten.sealed.push(row.commit.id);
+}
+
+/// Gives up the lines of events that were forgotten by themselves. Those that a commit needs stay, and the events lose them.
+pub(super) fn lose_lines(tables: &mut Tables<'_>, went: Went) -> Result<u64, StoreError> {
+    marks::set(tables.connection, (marks::UNFINISHED, &[]), Timestamp::EPOCH, None)?;
+    forget_lines(tables, went)
+}
+
+impl Removing for Tables<'_> {
+    type Place = Place;
+    type Order = i64;
+
+    fn first_stored(&self, of: &[Row]) -> Result<Option<i64>, StoreError> {
+        Ok(of.iter().map(|row| row.commit.row).min())
+    }
+
+    fn remove_commits(&mut self, gone: &[Row]) -> Result<(), StoreError> {
+        self.removed.extend(gone.iter().map(|row| row.commit.row));
+        commits::remove(self.connection, gone)
+    }
+
+    fn index_due(&mut self, first: Option<i64>, at: Timestamp) -> Result<(), StoreError> {
+        stored::set_due(self.connection, first, at)
+    }
+}
+
+impl Forgetting for Tables<'_> {
+    fn each(&self, act: &mut dyn FnMut(Row)) -> Result<(), StoreError> {
+        plan::each(self.connection, act)
+    }
+
+    fn session_of(&self, key: &SessionKey) -> Result<Option<SessionId>, StoreError> {
+        let sql = "SELECT session FROM session WHERE path = ?1 AND machine = ?2";
+        let values = [key.path.as_str(), key.machine.as_str()];
+        let found: Option<String> = self.connection.during("reading a session").first(sql, values, one)?;
+        Ok(found.and_then(|session| SessionId::new(session).ok()))
+    }
+
+    fn lines(&self, request: &Forget) -> Result<BTreeSet<i64>, StoreError> {
+        let named = request.lines.iter().flatten();
+        named.filter_map(|id| contents::stored(self.connection, *id).transpose()).collect()
+    }
+
+    fn forget_events(
+        &mut self,
+        sessions: &BTreeSet<SessionId>,
+        request: &Forget,
+    ) -> Result<Went, StoreError> {
+        forget::named(self.connection, sessions, request)
+    }
+
+    fn make_holes(&mut self, cut: &[Row]) -> Result<(), StoreError> {
+        commits::hole(self.connection, cut)
+    }
+
+    fn silence(&mut self, holes: &[Row]) -> Result<bool, StoreError> {
+        commits::silence(self.connection, holes)
+    }
+
+    fn remove_sessions(&mut self, sessions: &[SessionKey]) -> Result<u64, StoreError> {
+        commits::remove_sessions(self.connection, sessions)
+    }
+
+    fn clear_sessions(&mut self, request: &Forget) -> Result<bool, StoreError> {
+        commits::clear_sessions(self.connection, request)
+    }
+
+    fn records(&self, of: Row) -> Result<BTreeSet<AuditRecord>, StoreError> {
+        annotations::audit(self.connection, of.commit.id, of.commit.row)
+    }
+
+    fn put_records(&mut self, of: Row, records: BTreeSet<AuditRecord>) -> Result<(), StoreError> {
+        let row = of.commit.row;
+        let sql = "DELETE FROM annotation WHERE commit_row = ?1";
+        self.connection.during("replacing what was said of a commit").run(sql, [row])?;
+        for record in &records {
+            annotations::add_record(self.connection, row, record)?;
         }
+        annotations::keep_standing(self.connection, row, &records)
     }
-    forgotten.sealed.sort();
-    for tombstone in tombstones.iter().filter(|_| wish.is_final) {
-        let (kind, key) = marks::of_tombstone(secret, tombstone);
-        marks::set(connection, (kind, &key), wish.at, by)?;
-    }
-    let has_fewer_events = events > 0 || !wish.ledgers.is_empty();
-    let has_less = forgotten.sessions > 0 || has_fewer_events || !plan.gone.is_empty() || !cut.is_empty();
-    if has_less {
-        stored::set_due(connection, plan.gone.iter().chain(&cut).map(|row| row.commit.row), wish.at)?;
-    }
-    if swept.any || has_cleared || has_dropped || has_less || reworded > 0 {
-        marks::set(connection, (marks::UNFINISHED, &[]), wish.at, by)?;
-    }
-    Ok((forgotten, packed))
-}
 
-/// Forgets a session's events alone, within a transaction that the caller commits or rolls back. Lines that a commit
-/// needs stay, and the events lose them. Returns the rows that go from packs, too.
-pub(super) fn forget_events(
-    (connection, packs): (&Connection, &Packs),
-    session: &SessionId,
-) -> Result<(u64, BTreeSet<i64>), StoreError> {
-    let went = ledger::forget::sessions(connection, std::slice::from_ref(session), &[], &[])?;
-    if went.events > 0 {
-        marks::set(connection, (marks::UNFINISHED, &[]), Timestamp::EPOCH, None)?;
-        stored::set_due(connection, std::iter::empty(), Timestamp::EPOCH)?;
+    fn drop_memories(&mut self) -> Result<bool, StoreError> {
+        forget::drop_memories(self.connection)
     }
-    let going = (went.lines, &BTreeSet::new());
-    let (_, packed) = contents::give_up((connection, packs), Scan::Tables, going, Lines::Keep)?;
-    Ok((went.events, packed))
-}
 
-/// Forgets some events of a ledger alone, and what was made of them, as [`forget_events`] does.
-pub(super) fn forget_part(
-    (connection, packs): (&Connection, &Packs),
-    ledger: i64,
-    seqs: &[i64],
-) -> Result<(u64, BTreeSet<i64>), StoreError> {
-    let went = ledger::forget::part(connection, ledger, seqs)?;
-    marks::set(connection, (marks::UNFINISHED, &[]), Timestamp::EPOCH, None)?;
-    if went.events > 0 {
-        stored::set_due(connection, std::iter::empty(), Timestamp::EPOCH)?;
+    fn bury(&mut self, what: &Tombstone, request: &Forget) -> Result<bool, StoreError> {
+        let (kind, key) = marks::of_tombstone(self.secret, what);
+        marks::set(self.connection, (kind, &key), request.at, Some(request.by.as_str()))
     }
-    let going = (went.lines, &BTreeSet::new());
-    let (_, packed) = contents::give_up((connection, packs), Scan::Tables, going, Lines::Keep)?;
-    Ok((went.events, packed))
-}
 
-/// Says whether a session has events that say something.
-pub(super) fn has_events(connection: &Connection, session: &SessionId) -> Result<bool, StoreError> {
-    ledger::forget::has_any(connection, session)
-}
-
-/// The ids of sessions that go, and those that their keys tell.
-fn session_ids(wish: &Forget, tombstones: &[Tombstone]) -> Vec<SessionId> {
-    let known = tombstones.iter().filter_map(|tombstone| match tombstone {
-        Tombstone::Session(session) => Some(session.clone()),
-        Tombstone::Commit(_) | Tombstone::Transcript(_) => None,
-    });
-    let ids: BTreeSet<SessionId> = known.chain(api_sessions(wish)).collect();
-    ids.into_iter().collect()
-}
-
-/// Returns the names of sessions that go, beside their transcripts': a copy under another path is the same session.
-pub(super) fn tombstones_of(connection: &Connection, wish: &Forget) -> Result<Vec<Tombstone>, StoreError> {
-    use super::failure::During;
-    use rusqlite::OptionalExtension;
-    let mut tombstones = Vec::new();
-    for key in &wish.sessions {
-        tombstones.push(Tombstone::Transcript(key.clone()));
-        let session: Option<String> = connection
-            .query_row(
-                "SELECT session FROM session WHERE path = ?1 AND machine = ?2",
-                [key.path.as_str(), key.machine.as_str()],
-                |row| row.get(0),
-            )
-            .optional()
-            .during("reading a session")?;
-        let session = session.and_then(|session| stemmata_model::SessionId::new(session).ok());
-        tombstones.extend(session.map(Tombstone::Session));
+    fn note_unclean(&mut self, request: &Forget) -> Result<(), StoreError> {
+        let by = Some(request.by.as_str());
+        marks::set(self.connection, (marks::UNFINISHED, &[]), request.at, by).map(drop)
     }
-    Ok(tombstones)
 }

@@ -5,9 +5,10 @@
 use rusqlite::{Connection, params};
 use stemmata_model::CommitId;
 
+use super::Tables;
 use crate::error::StoreError;
 use crate::rules::codes::{KIND_PIN, KIND_TAG};
-use crate::rules::removal::{self, EachSession, Holders, Named, Plan, SeenBy, Unrooting};
+use crate::rules::removal::{EachSession, Holders, Named, SeenBy};
 use crate::rules::state;
 use crate::sqlite::failure::During;
 use crate::sqlite::read::commits::key_of;
@@ -62,22 +63,12 @@ pub(super) fn each(connection: &Connection, act: &mut dyn FnMut(Row)) -> Result<
     })
 }
 
-/// Finds out what can go.
-pub(in crate::sqlite) fn plan(
-    connection: &Connection,
-    unrooting: Unrooting<'_>,
-) -> Result<Plan<Row>, StoreError> {
-    removal::plan(&Tables(connection), unrooting)
-}
-
-struct Tables<'c>(&'c Connection);
-
 impl Holders for Tables<'_> {
     type Commit = Row;
     type Key = i64;
 
     fn find(&self, ids: &[CommitId]) -> Result<Vec<Row>, StoreError> {
-        rows_of(self.0, ids)
+        rows_of(self.connection, ids)
     }
 
     fn key(&self, row: Row) -> i64 {
@@ -91,7 +82,7 @@ impl Holders for Tables<'_> {
     fn is_marked(&self, row: Row) -> Result<[bool; 2], StoreError> {
         let sql = "SELECT ifnull(max(kind = ?2), 0), ifnull(max(kind = ?3), 0) FROM annotation \
                  WHERE commit_row = ?1 AND kind IN (?2, ?3)";
-        self.0
+        self.connection
             .during(PLANNING)
             .only(sql, [row.commit.row, KIND_PIN, KIND_TAG], |row| Ok([row.get(0)?, row.get(1)?]))
     }
@@ -101,7 +92,7 @@ impl Holders for Tables<'_> {
                    o.ticket IS NOT NULL OR o.thread IS NOT NULL FROM origin o \
                    WHERE o.row IN (SELECT origin FROM commits WHERE row = ?1 \
                    UNION ALL SELECT origin FROM sighting_more WHERE commit_row = ?1)";
-        let ask = self.0.during(PLANNING);
+        let ask = self.connection.during(PLANNING);
         ask.each(sql, [row.commit.row], columns, |(machine, path, refers): (String, String, bool)| {
             act(SeenBy { machine: &machine, path: &path, refers });
             Ok(())
@@ -111,7 +102,7 @@ impl Holders for Tables<'_> {
     fn each_session(&self, act: &mut EachSession<'_>) -> Result<(), StoreError> {
         type Columns = (String, String, Option<[u8; 16]>, Option<[u8; 16]>);
         let sql = "SELECT machine, path, tip, placed_from FROM session";
-        self.0.during(PLANNING).each(sql, [], columns, |(machine, path, tip, from): Columns| {
+        self.connection.during(PLANNING).each(sql, [], columns, |(machine, path, tip, from): Columns| {
             act((&machine, &path), [tip, from].map(|end| end.map(CommitId::from_bytes)));
             Ok(())
         })
@@ -120,6 +111,6 @@ impl Holders for Tables<'_> {
     fn children(&self, row: Row) -> Result<Vec<i64>, StoreError> {
         let sql = "SELECT row FROM commits WHERE row = ?1 + 1 AND parent = ?1 \
                  UNION ALL SELECT row FROM commits WHERE parent = ?1 AND parent <> row - 1";
-        self.0.during(PLANNING).list(sql, [row.commit.row], one)
+        self.connection.during(PLANNING).list(sql, [row.commit.row], one)
     }
 }

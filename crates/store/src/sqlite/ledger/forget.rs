@@ -8,47 +8,46 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::Connection;
-use stemmata_model::{ArtifactId, EventSeq, LedgerId, SessionId, topics};
+use stemmata_model::{ArtifactId, LedgerId, SessionId, topics};
 
 use super::keys;
 use super::names::Names;
 use super::rows::{EventRow, LedgerRow};
 use crate::error::StoreError;
 use crate::ledger::{CURSOR_STATES, Places};
-use crate::maintain::forget::MEMORY_STATES;
+use crate::maintain::forget::{Forget, MEMORY_STATES};
 use crate::sqlite::failure::During;
 use crate::sqlite::forget::contents::stored;
 use crate::sqlite::statements::{columns, one};
 
 const FORGETTING: &str = "forgetting events";
 
-/// What was forgotten.
-#[derive(Debug, Default)]
-pub(in crate::sqlite) struct Went {
-    pub(in crate::sqlite) events: u64,
-    /// Contents that were lines of them, and of no other event.
-    pub(in crate::sqlite) lines: BTreeSet<i64>,
-}
+/// How many events were forgotten, and the contents that were lines of them and of no other event.
+pub(in crate::sqlite) type Went = (u64, BTreeSet<i64>);
 
 /// Says whether a session has events that say something.
 pub(in crate::sqlite) fn has_any(connection: &Connection, session: &SessionId) -> Result<bool, StoreError> {
-    Ok(!of_sessions(connection, std::slice::from_ref(session))?.is_empty())
+    Ok(!of_sessions(connection, [session])?.is_empty())
 }
 
-/// Forgets the events of sessions, all events and saved states of ledgers, and some events.
-pub(in crate::sqlite) fn sessions(
+/// Forgets the events of a session.
+pub(in crate::sqlite) fn session(connection: &Connection, session: &SessionId) -> Result<Went, StoreError> {
+    forget(connection, of_sessions(connection, [session])?)
+}
+
+/// Forgets the events of sessions, and those that a request names: all of ledgers, with their saved states, and some.
+pub(in crate::sqlite) fn named(
     connection: &Connection,
-    sessions: &[SessionId],
-    ledgers: &[LedgerId],
-    events: &[(LedgerId, BTreeSet<EventSeq>)],
+    sessions: &BTreeSet<SessionId>,
+    request: &Forget,
 ) -> Result<Went, StoreError> {
     let mut places = of_sessions(connection, sessions)?;
-    for ledger in ledgers {
+    for ledger in &request.ledgers {
         if let Some((row, seqs)) = places_of(connection, ledger, &Places::All)? {
             places.insert(row, seqs.into_iter().collect());
         }
     }
-    for (ledger, these) in events {
+    for (ledger, these) in &request.events {
         if let Some((row, seqs)) = places_of(connection, ledger, &Places::These(these.clone()))? {
             places.entry(row).or_default().extend(seqs);
         }
@@ -144,7 +143,10 @@ pub(in crate::sqlite) fn drop_memories(connection: &Connection) -> Result<bool, 
 /// Places of events that say something, by ledger.
 type ByLedger = BTreeMap<i64, BTreeSet<i64>>;
 
-fn of_sessions(connection: &Connection, sessions: &[SessionId]) -> Result<ByLedger, StoreError> {
+fn of_sessions<'s>(
+    connection: &Connection,
+    sessions: impl IntoIterator<Item = &'s SessionId>,
+) -> Result<ByLedger, StoreError> {
     let mut found = ByLedger::new();
     let mut names = Names::default();
     for session in sessions {
@@ -165,7 +167,7 @@ fn add(connection: &Connection, (sql, of): (&str, i64), found: &mut ByLedger) ->
 }
 
 fn forget(connection: &Connection, places: ByLedger) -> Result<Went, StoreError> {
-    let mut went = Went::default();
+    let (mut events, mut lines) = (0, BTreeSet::new());
     let output = Names::default().find(connection, topics::AGENT_OUTPUT)?;
     for (row, mut seqs) in places {
         let Some(mut ledger) = LedgerRow::load(connection, row)? else { continue };
@@ -176,8 +178,8 @@ fn forget(connection: &Connection, places: ByLedger) -> Result<Went, StoreError>
             let line = event.content.map_or_else(|| line_left(connection, &event), |line| Ok(Some(line)))?;
             let was_there = event.is_there();
             let gone = event.let_go(connection, true)?;
-            went.events += 1;
-            went.lines.extend(line);
+            events += 1;
+            lines.extend(line);
             if is_output && was_there {
                 ledger.count_output(-1, -gone.bytes.cast_signed());
             }
@@ -194,13 +196,12 @@ fn forget(connection: &Connection, places: ByLedger) -> Result<Went, StoreError>
             .during("dropping saved states")?;
     }
     let mut alone = BTreeSet::new();
-    for line in std::mem::take(&mut went.lines) {
+    for line in lines {
         if !is_line(connection, line)? {
             alone.insert(line);
         }
     }
-    went.lines = alone;
-    Ok(went)
+    Ok((events, alone))
 }
 
 /// Returns the content that was the line of an event before it was trimmed: it stays until it is collected.

@@ -147,7 +147,7 @@ impl Transaction<'_> {
                 let state = state::encode(new.core.commit_type, new.closure);
                 self.execute(sql, [known.row, state], "filling a hole")?;
                 // The order of storing has passed it.
-                stored::set_due(self.connection, std::iter::once(known.row), Timestamp::EPOCH)?;
+                stored::set_due(self.connection, Some(known.row), Timestamp::EPOCH)?;
                 self.memory.commits.put(id, known);
             }
         }

@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use stemmata_model::Timestamp;
 
-use super::super::failure::During;
-use super::super::marks;
+use super::failure::During;
+use super::marks;
 use crate::error::StoreError;
 
 /// The pause between two tries.
 const LOG_PAUSE: Duration = Duration::from_millis(20);
 
 /// Returns whether a forgetting was interrupted before its files were clean.
-pub(in crate::sqlite) fn is_due(connection: &Connection) -> Result<bool, StoreError> {
+pub(super) fn is_due(connection: &Connection) -> Result<bool, StoreError> {
     Ok(at(connection, &[])?.or(at(connection, marks::LOG_ONLY)?).is_some())
 }
 
@@ -27,7 +27,7 @@ fn at(connection: &Connection, key: &[u8]) -> Result<Option<i64>, StoreError> {
 ///
 /// Afterwards the connection no longer waits for locks. The caller holds the lock of packs, so that another process that forgets at the
 /// same time cannot conclude that everything is done.
-pub(in crate::sqlite) fn run(connection: &Connection, wait: Duration) -> Result<Option<String>, StoreError> {
+pub(super) fn run(connection: &Connection, wait: Duration) -> Result<Option<String>, StoreError> {
     // Freed pages and the gaps within pages hold what was in them: only a database that is built anew holds
     // nothing but its rows.
     if let Some(since) = at(connection, &[])? {
