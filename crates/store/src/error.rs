@@ -286,6 +286,37 @@ pub enum StoreErrorKind {
 }
 
 impl StoreError {
+    /// Makes the error of a group once more for each of its members; one that cannot be copied is told as one of the operation.
+    pub(crate) fn again(&self, operation: &'static str) -> Self {
+        match self {
+            Self::Locked { waited_ms } => Self::Locked { waited_ms: *waited_ms },
+            Self::Full { operation } => Self::Full { operation },
+            Self::ReadOnly { operation } => Self::ReadOnly { operation },
+            Self::TooNew { found, supported } => Self::TooNew { found: *found, supported: *supported },
+            Self::NotAStore { path, reason } => {
+                Self::NotAStore { path: path.clone(), reason: reason.clone() }
+            }
+            Self::LedgerDamaged { path, finding } => {
+                Self::LedgerDamaged { path: path.clone(), finding: finding.clone() }
+            }
+            Self::DatabaseDamaged { operation, source } => {
+                Self::DatabaseDamaged { operation, source: source.to_string().into() }
+            }
+            Self::Io { operation, path, source } => {
+                let source = match source.raw_os_error() {
+                    Some(number) => std::io::Error::from_raw_os_error(number),
+                    None => std::io::Error::new(source.kind(), source.to_string()),
+                };
+                Self::Io { operation, path: path.clone(), source }
+            }
+            other => {
+                let causes = std::iter::successors(std::error::Error::source(other), |cause| cause.source());
+                let text = causes.fold(other.to_string(), |text, cause| format!("{text}: {cause}"));
+                Self::Backend { operation, source: text.into() }
+            }
+        }
+    }
+
     /// Returns the kind.
     pub const fn kind(&self) -> StoreErrorKind {
         match self {

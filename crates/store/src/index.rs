@@ -31,8 +31,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
-use stemmata_model::{CommitId, LedgerId};
+use rusqlite::{Connection, TransactionBehavior};
+use stemmata_model::CommitId;
 
 pub use self::batch::{
     EntryRef, IndexBatch, IndexEntry, IndexPlace, IndexedCommit, IndexedEvent, IndexedLedger, IndexedState,
@@ -51,6 +51,7 @@ use self::segment::{ReadColumns, load_segments};
 use crate::files::{FileLock, Files};
 use crate::patience::Patience;
 use crate::seam::StoredAt;
+use crate::sqlite::statements::columns;
 
 /// How an index is opened.
 #[derive(Debug, Clone)]
@@ -216,17 +217,13 @@ impl Index {
 /// Loads how far ledgers are followed.
 fn load_ledgers(connection: &Connection) -> Result<Vec<IndexedLedger>, IndexError> {
     let operation = "reading the ledgers of the search index";
-    let mut statement =
-        connection.prepare_cached("SELECT id, through, epoch FROM ledger ORDER BY id").while_(operation)?;
-    let rows = statement
-        .query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?)))
-        .while_(operation)?;
+    let sql = "SELECT id, through, epoch FROM ledger ORDER BY id";
     let mut ledgers = Vec::new();
-    for row in rows {
-        let (id, through, epoch) = row.while_(operation)?;
-        let id = LedgerId::new(id).map_err(|_| IndexError::damaged("a ledger has no id"))?;
+    connection.while_(operation).each(sql, [], columns, |(id, through, epoch): (String, i64, i64)| {
+        let id = read::ledger_of(id)?;
         ledgers.push(IndexedLedger { id, through: through.cast_unsigned(), epoch: epoch.cast_unsigned() });
-    }
+        Ok(())
+    })?;
     Ok(ledgers)
 }
 
@@ -234,14 +231,12 @@ fn load_meta(connection: &Connection) -> Result<IndexMeta, IndexError> {
     let operation = "reading the state of the search index";
     let (terms, through, through_id, epoch, is_unclean): (u32, StoredAt, Option<[u8; 16]>, i64, bool) =
         connection
-            .prepare_cached("SELECT terms, through, through_id, epoch, unclean > 1 FROM meta WHERE one = 1")
-            .and_then(|mut statement| {
-                let take = |row: &rusqlite::Row<'_>| {
-                    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
-                };
-                statement.query_row([], take).optional()
-            })
-            .while_(operation)?
+            .while_(operation)
+            .first(
+                "SELECT terms, through, through_id, epoch, unclean > 1 FROM meta WHERE one = 1",
+                [],
+                columns,
+            )?
             .ok_or_else(|| IndexError::damaged("it has no state"))?;
     let through = through_id.map(|id| (through, CommitId::from_bytes(id)));
     let segments = load_segments(connection)?;
@@ -262,8 +257,10 @@ fn save_meta(connection: &Connection, watermark: Watermark) -> Result<(), IndexE
         None => (StoredAt::START, None),
     };
     connection
-        .prepare_cached("UPDATE meta SET through = ?1, through_id = ?2, epoch = epoch + 1")
-        .and_then(|mut statement| statement.execute(rusqlite::params![through, id]))
-        .map(drop)
         .while_("writing the state of the search index")
+        .run(
+            "UPDATE meta SET through = ?1, through_id = ?2, epoch = epoch + 1",
+            rusqlite::params![through, id],
+        )
+        .map(drop)
 }

@@ -9,6 +9,7 @@ use super::current::damaged;
 use super::error::{IndexError, While};
 use super::segment::{SegmentFamily, SegmentRead};
 use super::{Index, IndexReader};
+use crate::sqlite::statements::one;
 
 /// What an index takes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -43,14 +44,8 @@ pub(super) fn usage(index: &Index) -> Result<IndexUsage, IndexError> {
 
 /// Reads everything once.
 pub(super) fn verify(reader: &IndexReader<'_>, found: &mut dyn FnMut(String)) -> Result<(), IndexError> {
-    let checked: Vec<String> = reader
-        .raw()
-        .prepare("PRAGMA quick_check")
-        .and_then(|mut statement| {
-            let rows = statement.query_map([], |row| row.get(0))?;
-            rows.collect()
-        })
-        .while_("checking the search index")?;
+    let checked: Vec<String> =
+        reader.raw().while_("checking the search index").list("PRAGMA quick_check", [], one)?;
     checked.into_iter().filter(|line| line != "ok").for_each(&mut *found);
     let mut checked = HashSet::new();
     for segment in reader.segments() {

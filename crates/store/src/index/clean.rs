@@ -8,6 +8,7 @@ use super::current::{new_name, remove_database, remove_others};
 use super::error::{IndexError, While};
 use super::{Index, IndexLock, open};
 use crate::sqlite::io_error;
+use crate::sqlite::statements::one;
 
 const CLEANING: &str = "cleaning the search index";
 
@@ -22,7 +23,7 @@ pub(super) enum Rest {
 
 /// Notes, in the transaction that takes something back, what may be left of it in the files.
 pub(super) fn leave(connection: &Connection, rest: Rest) -> Result<(), IndexError> {
-    connection.execute("UPDATE meta SET unclean = max(unclean, ?1)", [rest as u8]).map(drop).while_(CLEANING)
+    connection.while_(CLEANING).run("UPDATE meta SET unclean = max(unclean, ?1)", [rest as u8]).map(drop)
 }
 
 /// Puts a copy in the place of the index, because free pages, the gaps within pages and the log hold what was in them; and
@@ -32,9 +33,8 @@ pub(super) fn clean(index: &Index, lock: &IndexLock) -> Result<(), IndexError> {
     if !index.is_current() {
         return Err(IndexError::Moved);
     }
-    let is_clean = index.with(|connection| {
-        connection.query_row("SELECT unclean = 0 FROM meta", [], |row| row.get(0)).while_(CLEANING)
-    })?;
+    let is_clean =
+        index.with(|connection| connection.while_(CLEANING).only("SELECT unclean = 0 FROM meta", [], one))?;
     if is_clean {
         return remove_others(&index.dir, index.files(), &index.name(), false);
     }
@@ -55,7 +55,7 @@ fn copied(index: &Index, name: &str) -> Result<Index, IndexError> {
     index.files().create(&path).and_then(|mut file| file.sync()).map_err(failed)?;
     index.with(|connection| {
         let path = path.as_os_str().as_encoded_bytes();
-        connection.execute("VACUUM INTO CAST(?1 AS TEXT)", [path]).map(drop).while_(CLEANING)
+        connection.while_(CLEANING).run("VACUUM INTO CAST(?1 AS TEXT)", [path]).map(drop)
     })?;
     open::cleaned(&index.dir, &path, index.options.clone())
 }

@@ -2,7 +2,7 @@
 //!
 //! Groups themselves are `groups`'s.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 use stemmata_model::CommitId;
 
 use super::batch::IndexedState;
@@ -76,15 +76,12 @@ pub(super) fn load(
     condition: &str,
     values: impl rusqlite::Params,
 ) -> Result<Vec<CommitRow>, IndexError> {
-    let mut statement = connection
-        .prepare_cached(&format!("SELECT {COLUMNS} FROM occurrence WHERE {condition}"))
-        .while_(READING)?;
-    let rows = statement.query_map(values, take).while_(READING)?;
+    let sql = format!("SELECT {COLUMNS} FROM occurrence WHERE {condition}");
     let mut commits = Vec::new();
-    for row in rows {
-        let (commit, runs) = row.while_(READING)?;
+    connection.while_(READING).each(&sql, values, take, |(commit, runs)| {
         commits.push(CommitRow { numbers: decode(&runs)?, ..commit });
-    }
+        Ok(())
+    })?;
     Ok(commits)
 }
 
@@ -100,15 +97,11 @@ pub(super) fn row_of(
     id: CommitId,
 ) -> Result<Option<(u32, Option<CommitId>)>, IndexError> {
     let bytes = id.to_bytes();
-    connection
-        .prepare_cached("SELECT row, parent FROM occurrence WHERE substr(id, 1, 8) = ?1 AND id = ?2")
-        .and_then(|mut statement| {
-            let take = |row: &Row<'_>| {
-                Ok((row.get(0)?, row.get::<_, Option<[u8; 16]>>(1)?.map(CommitId::from_bytes)))
-            };
-            statement.query_row(params![bytes.split_at(8).0, bytes], take).optional()
-        })
-        .while_(READING)
+    connection.while_(READING).first(
+        "SELECT row, parent FROM occurrence WHERE substr(id, 1, 8) = ?1 AND id = ?2",
+        params![bytes.split_at(8).0, bytes],
+        |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, Option<[u8; 16]>>(1)?.map(CommitId::from_bytes))),
+    )
 }
 
 /// Writes a commit's row, in the place of the one that has the row.
@@ -132,17 +125,11 @@ pub(super) fn save(connection: &Connection, commit: &CommitRow) -> Result<(), In
         encode(&commit.numbers),
     ];
     // Only what this commit covers may have its row: one of the same place would be replaced, too.
+    connection.while_(WRITING).run("DELETE FROM occurrence WHERE row = ?1", [commit.row])?;
     connection
-        .prepare_cached("DELETE FROM occurrence WHERE row = ?1")
-        .and_then(|mut statement| statement.execute([commit.row]))
-        .while_(WRITING)?;
-    connection
-        .prepare_cached(&format!(
+        .while_(WRITING).run(&format!(
             "INSERT INTO occurrence ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
-        ))
-        .and_then(|mut statement| statement.execute(values))
-        .map(drop)
-        .while_(WRITING)
+        ), values).map(drop)
 }
 
 /// Packs numbers: how many are left out before a run, the step to its first number, and its length.

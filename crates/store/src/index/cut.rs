@@ -2,7 +2,7 @@
 //!
 //! That nothing of it stays in a file is `clean`'s.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use stemmata_model::CommitId;
 
 use super::batch::Watermark;
@@ -12,6 +12,7 @@ use super::places::{load_rows, save_rows};
 use super::segment::{SegmentFamily, SegmentRow, load_segments};
 use super::{groups, load_meta, merge, runs, save_meta};
 use crate::seam::StoredAt;
+use crate::sqlite::statements::one;
 
 const CUTTING: &str = "cutting the search index";
 
@@ -36,7 +37,7 @@ pub(super) fn cut(connection: &Connection, before: StoredAt, rest: Rest) -> Resu
             ("DELETE FROM place_more WHERE row >= ?1", cut.row),
             ("DELETE FROM author WHERE first >= ?1", cut.number),
         ] {
-            connection.execute(sql, [from]).while_(CUTTING)?;
+            connection.while_(CUTTING).run(sql, [from])?;
         }
         trim_places(connection, cut.row)?;
     }
@@ -55,17 +56,11 @@ fn plan(
     before: StoredAt,
 ) -> Result<Option<Cut>, IndexError> {
     let least = |condition: &str, values: &dyn rusqlite::ToSql| {
-        connection
-            .prepare(&format!(
-                "SELECT row, first, since FROM occurrence WHERE {condition} ORDER BY row LIMIT 1"
-            ))
-            .and_then(|mut statement| {
-                let take = |row: &rusqlite::Row<'_>| {
-                    Ok(Cut { row: row.get(0)?, number: row.get(1)?, stored: row.get(2)? })
-                };
-                statement.query_row([values], take).optional()
-            })
-            .while_(CUTTING)
+        connection.while_(CUTTING).first(
+            &format!("SELECT row, first, since FROM occurrence WHERE {condition} ORDER BY row LIMIT 1"),
+            [values],
+            |row: &rusqlite::Row<'_>| Ok(Cut { row: row.get(0)?, number: row.get(1)?, stored: row.get(2)? }),
+        )
     };
     let Some(mut cut) = least("stored >= ?1", &before)? else { return Ok(None) };
     loop {
@@ -94,12 +89,11 @@ fn plan(
 
 /// Returns the last commit that the index still has.
 fn last(connection: &Connection) -> Result<Watermark, IndexError> {
-    let through = connection
-        .query_row("SELECT stored, id FROM occurrence ORDER BY stored DESC LIMIT 1", [], |row| {
-            Ok((row.get(0)?, CommitId::from_bytes(row.get(1)?)))
-        })
-        .optional()
-        .while_(CUTTING)?;
+    let through = connection.while_(CUTTING).first(
+        "SELECT stored, id FROM occurrence ORDER BY stored DESC LIMIT 1",
+        [],
+        |row| Ok((row.get(0)?, CommitId::from_bytes(row.get(1)?))),
+    )?;
     Ok(Watermark { through })
 }
 
@@ -108,14 +102,13 @@ fn drop_segments(connection: &Connection, segments: &[SegmentRow], from: u32) ->
     for row in gone {
         merge::remove(connection, row.base)?;
     }
-    connection.execute("DELETE FROM entry WHERE number >= ?1", [from]).map(drop).while_(CUTTING)
+    connection.while_(CUTTING).run("DELETE FROM entry WHERE number >= ?1", [from]).map(drop)
 }
 
 fn trim_groups(connection: &Connection, from: u32) -> Result<(), IndexError> {
-    connection.execute("DELETE FROM grp WHERE first >= ?1", [from]).while_(CUTTING)?;
-    let mut statement = connection.prepare("SELECT row FROM grp WHERE last >= ?1").while_(CUTTING)?;
-    let rows = statement.query_map([from], |row| row.get(0)).while_(CUTTING)?;
-    let rows: Vec<u32> = rows.collect::<rusqlite::Result<_>>().while_(CUTTING)?;
+    connection.while_(CUTTING).run("DELETE FROM grp WHERE first >= ?1", [from])?;
+    let sql = "SELECT row FROM grp WHERE last >= ?1";
+    let rows: Vec<u32> = connection.while_(CUTTING).list(sql, [from], one)?;
     for row in rows {
         let (first, list) = groups::load_group(connection, row)?;
         groups::save_group(connection, row, first, &runs::below(&list, from))?;
@@ -124,14 +117,13 @@ fn trim_groups(connection: &Connection, from: u32) -> Result<(), IndexError> {
 }
 
 fn trim_places(connection: &Connection, from: u32) -> Result<(), IndexError> {
-    let mut statement = connection.prepare("SELECT row FROM place WHERE events = 0").while_(CUTTING)?;
-    let rows = statement.query_map([], |row| row.get(0)).while_(CUTTING)?;
-    let rows: Vec<u32> = rows.collect::<rusqlite::Result<_>>().while_(CUTTING)?;
+    let sql = "SELECT row FROM place WHERE events = 0";
+    let rows: Vec<u32> = connection.while_(CUTTING).list(sql, [], one)?;
     for row in rows {
         let (own, _) = load_rows(connection, row)?;
         let left = runs::below(&own, from);
         if left.is_empty() {
-            connection.execute("DELETE FROM place WHERE row = ?1", [row]).while_(CUTTING)?;
+            connection.while_(CUTTING).run("DELETE FROM place WHERE row = ?1", [row])?;
         } else if left != own {
             save_rows(connection, row, &left)?;
         }
@@ -157,11 +149,11 @@ pub(super) fn drop_events(connection: &Connection) -> Result<(), IndexError> {
 pub(super) fn drop_places(connection: &Connection, gone: &[u32]) -> Result<(), IndexError> {
     for place in gone {
         let dropped = connection
-            .execute("DELETE FROM place WHERE row = ?1 AND events = 0", params![place])
-            .while_(CUTTING)?;
+            .while_(CUTTING)
+            .run("DELETE FROM place WHERE row = ?1 AND events = 0", params![place])?;
         if dropped > 0 {
             leave(connection, Rest::Forgotten)?;
-            connection.execute("DELETE FROM place_more WHERE place = ?1", [place]).while_(CUTTING)?;
+            connection.while_(CUTTING).run("DELETE FROM place_more WHERE place = ?1", [place])?;
         }
     }
     save_meta(connection, load_meta(connection)?.watermark)

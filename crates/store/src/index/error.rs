@@ -2,10 +2,11 @@
 //!
 //! An index can always be made again; none of this loses anything.
 
-use rusqlite::ErrorCode;
+use rusqlite::{Connection, ErrorCode};
 
 use crate::error::StoreError;
 use crate::seam::StoredAt;
+use crate::sqlite::statements::Statements;
 use crate::sqlite::store_error;
 
 /// Why an index could not be read or written.
@@ -65,27 +66,43 @@ impl IndexError {
     }
 }
 
-/// Names the operation that a database error came from.
-pub(super) trait While<T> {
-    fn while_(self, operation: &'static str) -> Result<T, IndexError>;
+/// Names the operation that something is part of, for the errors of the database.
+pub(super) trait While {
+    type Out;
+
+    fn while_(self, operation: &'static str) -> Self::Out;
 }
 
-impl<T> While<T> for rusqlite::Result<T> {
-    fn while_(self, operation: &'static str) -> Result<T, IndexError> {
-        self.map_err(|error| match (&error, error.sqlite_error_code()) {
-            // Our own statements have no mistakes: where they meet one, the tables are not ours.
-            (_, Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt | ErrorCode::Unknown)) => {
-                IndexError::damaged(error.to_string())
-            }
-            // A value of another type than the one that is written there.
-            (
-                rusqlite::Error::InvalidColumnType(..)
-                | rusqlite::Error::IntegralValueOutOfRange(..)
-                | rusqlite::Error::FromSqlConversionFailure(..)
-                | rusqlite::Error::QueryReturnedNoRows,
-                _,
-            ) => IndexError::damaged(format!("{operation}: {error}")),
-            _ => IndexError::Storage(store_error(error, operation)),
-        })
+impl<T> While for rusqlite::Result<T> {
+    type Out = Result<T, IndexError>;
+
+    fn while_(self, operation: &'static str) -> Self::Out {
+        self.map_err(|error| index_error(error, operation))
+    }
+}
+
+impl<'c> While for &'c Connection {
+    type Out = Statements<'c, IndexError>;
+
+    fn while_(self, operation: &'static str) -> Self::Out {
+        Statements::new(self, operation, index_error)
+    }
+}
+
+fn index_error(error: rusqlite::Error, operation: &'static str) -> IndexError {
+    match (&error, error.sqlite_error_code()) {
+        // Our own statements have no mistakes: where they meet one, the tables are not ours.
+        (_, Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt | ErrorCode::Unknown)) => {
+            IndexError::damaged(error.to_string())
+        }
+        // A value of another type than the one that is written there.
+        (
+            rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::QueryReturnedNoRows,
+            _,
+        ) => IndexError::damaged(format!("{operation}: {error}")),
+        _ => IndexError::Storage(store_error(error, operation)),
     }
 }

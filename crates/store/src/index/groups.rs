@@ -6,12 +6,13 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use super::commits::Tail;
 use super::error::{IndexError, While};
 use super::runs::{self, Runs};
 use super::segment::{ReadColumns, SegmentRead, SegmentRow};
+use crate::sqlite::statements::{columns, one};
 
 /// Entries of one group at most: it is written anew with every turn that adds to it.
 const GROUP_ENTRIES_MAX: usize = 16_384;
@@ -72,10 +73,8 @@ impl Place {
 
 impl<'c> Groups<'c> {
     pub(super) fn new(connection: &'c Connection, segments: &[SegmentRow]) -> Result<Self, IndexError> {
-        let next: u32 = connection
-            .prepare_cached("SELECT ifnull(max(row), 0) + 1 FROM grp")
-            .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
-            .while_(WRITING)?;
+        let next: u32 =
+            connection.while_(WRITING).only("SELECT ifnull(max(row), 0) + 1 FROM grp", [], one)?;
         let segments = segments.iter().map(|row| (*row, Arc::default())).collect();
         Ok(Self { connection, segments, touched: HashMap::new(), new: HashMap::new(), next })
     }
@@ -159,10 +158,11 @@ impl<'c> Groups<'c> {
 
 /// Loads a group: its first own entry and its list.
 pub(super) fn load_group(connection: &Connection, row: u32) -> Result<(u32, Runs), IndexError> {
-    let found: Option<(u32, Vec<u8>)> = connection
-        .prepare_cached("SELECT first, runs FROM grp WHERE row = ?1")
-        .and_then(|mut statement| statement.query_row([row], |row| Ok((row.get(0)?, row.get(1)?))).optional())
-        .while_("reading a group of the search index")?;
+    let found: Option<(u32, Vec<u8>)> = connection.while_("reading a group of the search index").first(
+        "SELECT first, runs FROM grp WHERE row = ?1",
+        [row],
+        columns,
+    )?;
     let (first, runs) = found.ok_or_else(|| IndexError::damaged("a group is gone"))?;
     Ok((first, runs::decode(&runs)?))
 }
@@ -175,8 +175,10 @@ pub(super) fn save_group(
 ) -> Result<(), IndexError> {
     let last = runs::last(own).unwrap_or(first);
     connection
-        .prepare_cached("INSERT OR REPLACE INTO grp (row, first, last, runs) VALUES (?1, ?2, ?3, ?4)")
-        .and_then(|mut statement| statement.execute(params![row, first, last, runs::encode(own)]))
-        .map(drop)
         .while_(WRITING)
+        .run(
+            "INSERT OR REPLACE INTO grp (row, first, last, runs) VALUES (?1, ?2, ?3, ?4)",
+            params![row, first, last, runs::encode(own)],
+        )
+        .map(drop)
 }

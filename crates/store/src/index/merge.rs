@@ -32,24 +32,16 @@ pub(super) fn store(
         first,
         last
     ];
-    connection
-        .prepare_cached(
-            "INSERT INTO segment (base, family, span, made, length, minute_first, minute_last) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-        )
-        .and_then(|mut statement| statement.execute(values))
-        .while_(WRITING)?;
-    let mut insert = connection
-        .prepare_cached("INSERT INTO chunk (segment, first, part, bytes) VALUES (?1, ?2, ?3, ?4)")
-        .while_(WRITING)?;
+    let sql = "INSERT INTO segment (base, family, span, made, length, minute_first, minute_last) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    connection.while_(WRITING).run(sql, values)?;
     for row in &built.chunks {
-        insert.execute(params![base, row.first, row.part, row.bytes]).while_(WRITING)?;
+        let sql = "INSERT INTO chunk (segment, first, part, bytes) VALUES (?1, ?2, ?3, ?4)";
+        connection.while_(WRITING).run(sql, params![base, row.first, row.part, row.bytes])?;
     }
-    let mut insert = connection
-        .prepare_cached("INSERT INTO columns (segment, kind, bytes) VALUES (?1, ?2, ?3)")
-        .while_(WRITING)?;
     for (kind, bytes) in &built.columns {
-        insert.execute(params![base, kind.number(), bytes]).while_(WRITING)?;
+        let sql = "INSERT INTO columns (segment, kind, bytes) VALUES (?1, ?2, ?3)";
+        connection.while_(WRITING).run(sql, params![base, kind.number(), bytes])?;
     }
     Ok(())
 }
@@ -61,10 +53,7 @@ pub(super) fn remove(connection: &Connection, base: u32) -> Result<(), IndexErro
         "DELETE FROM columns WHERE segment = ?1",
         "DELETE FROM segment WHERE base = ?1",
     ] {
-        connection
-            .prepare_cached(sql)
-            .and_then(|mut statement| statement.execute([base]))
-            .while_("removing a segment of the search index")?;
+        connection.while_("removing a segment of the search index").run(sql, [base])?;
     }
     Ok(())
 }

@@ -12,6 +12,7 @@ use rusqlite::{Connection, OpenFlags, params};
 
 use super::error::{IndexError, While};
 use super::{Index, IndexOptions};
+use crate::sqlite::statements::columns;
 use crate::sqlite::{connect_sealed, io_error, log_of, sync_directory, wait_for_locks};
 
 /// The format that this version writes.
@@ -32,11 +33,8 @@ pub(super) fn existing(dir: &Path, name: &str, options: IndexOptions) -> Result<
         return Err(IndexError::damaged(format!("`{name}` is gone")));
     }
     let connection = connect(&path, &options)?;
-    let (format, store_id): (u32, Vec<u8>) = connection
-        .query_row("SELECT format, store_id FROM meta WHERE one = 1", [], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })
-        .while_(OPENING)?;
+    let (format, store_id): (u32, Vec<u8>) =
+        connection.while_(OPENING).only("SELECT format, store_id FROM meta WHERE one = 1", [], columns)?;
     match format.cmp(&FORMAT) {
         Ordering::Greater => return Err(IndexError::Newer { format, known: FORMAT }),
         Ordering::Less => return Err(IndexError::Older { format }),

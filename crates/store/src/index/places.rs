@@ -5,13 +5,14 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use stemmata_model::CommitId;
 
 use super::batch::IndexPlace;
 use super::commits::row_of;
 use super::error::{IndexError, While};
 use super::runs::{self, Runs};
+use crate::sqlite::statements::{columns, one};
 
 const READING: &str = "reading a place of the search index";
 const WRITING: &str = "writing a place of the search index";
@@ -78,16 +79,11 @@ impl<'c> Places<'c> {
             found.branch,
             is_of_events
         ];
-        let row: u32 = self
-            .connection
-            .prepare_cached(
-                "INSERT INTO place (machine, path, session, client, cwd, branch, events, runs) \
+        let sql = "INSERT INTO place (machine, path, session, client, cwd, branch, events, runs) \
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, x'') \
                  ON CONFLICT (machine, path) DO UPDATE SET session = ?3, client = ?4, cwd = ?5, branch = ?6 \
-                 RETURNING row",
-            )
-            .and_then(|mut statement| statement.query_row(values, |row| row.get(0)))
-            .while_(WRITING)?;
+                 RETURNING row";
+        let row: u32 = self.connection.while_(WRITING).only(sql, values, one)?;
         self.rows.insert(place, row);
         Ok(row)
     }
@@ -151,12 +147,10 @@ impl<'c> Places<'c> {
                 save_rows(self.connection, place, &seen.own)?;
             }
             for (row, more) in seen.more.iter().skip(seen.written) {
-                self.connection
-                    .prepare_cached(
-                        "INSERT OR REPLACE INTO place_more (place, row, runs) VALUES (?1, ?2, ?3)",
-                    )
-                    .and_then(|mut statement| statement.execute(params![place, row, runs::encode(more)]))
-                    .while_(WRITING)?;
+                self.connection.while_(WRITING).run(
+                    "INSERT OR REPLACE INTO place_more (place, row, runs) VALUES (?1, ?2, ?3)",
+                    params![place, row, runs::encode(more)],
+                )?;
             }
         }
         Ok(())
@@ -165,27 +159,20 @@ impl<'c> Places<'c> {
 
 pub(super) fn save_rows(connection: &Connection, place: u32, own: &[Range<u32>]) -> Result<(), IndexError> {
     connection
-        .prepare_cached("UPDATE place SET runs = ?2 WHERE row = ?1")
-        .and_then(|mut statement| statement.execute(params![place, runs::encode(own)]))
-        .map(drop)
         .while_(WRITING)
+        .run("UPDATE place SET runs = ?2 WHERE row = ?1", params![place, runs::encode(own)])
+        .map(drop)
 }
 
 /// Loads the rows of commits that belong to a place.
 pub(super) fn load_rows(connection: &Connection, place: u32) -> Result<(Runs, Vec<(u32, Runs)>), IndexError> {
-    let own: Option<Vec<u8>> = connection
-        .prepare_cached("SELECT runs FROM place WHERE row = ?1")
-        .and_then(|mut statement| statement.query_row([place], |row| row.get(0)).optional())
-        .while_(READING)?;
-    let mut statement =
-        connection.prepare_cached("SELECT row, runs FROM place_more WHERE place = ?1").while_(READING)?;
-    let rows = statement
-        .query_map([place], |row| Ok((row.get::<_, u32>(0)?, row.get::<_, Vec<u8>>(1)?)))
-        .while_(READING)?;
+    let own: Option<Vec<u8>> =
+        connection.while_(READING).first("SELECT runs FROM place WHERE row = ?1", [place], one)?;
     let mut more = Vec::new();
-    for row in rows {
-        let (row, bytes) = row.while_(READING)?;
+    let sql = "SELECT row, runs FROM place_more WHERE place = ?1";
+    connection.while_(READING).each(sql, [place], columns, |(row, bytes): (u32, Vec<u8>)| {
         more.push((row, runs::decode(&bytes)?));
-    }
+        Ok(())
+    })?;
     Ok((runs::decode(&own.unwrap_or_default())?, more))
 }

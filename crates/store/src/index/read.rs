@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use stemmata_model::{CommitId, LedgerId, MachineId};
 
 use super::batch::{IndexPlace, IndexedLedger, IndexedState};
@@ -15,6 +15,7 @@ use super::error::{IndexError, While};
 use super::segment::{ReadColumns, SegmentFamily, SegmentRead, SegmentRow, load_segments};
 use super::{Index, IndexMeta, commits, groups, load_ledgers, load_meta, places, runs};
 use crate::seam::StoredAt;
+use crate::sqlite::statements::{columns, one};
 use crate::write::SessionKey;
 
 const READING: &str = "reading the search index";
@@ -111,11 +112,9 @@ impl<'i> IndexReader<'i> {
 
     /// Returns the numbers of entries by their keys.
     pub fn known(&self, keys: &[u64]) -> Result<Vec<Option<u32>>, IndexError> {
-        let mut statement =
-            self.connection().prepare_cached("SELECT number FROM entry WHERE key = ?1").while_(READING)?;
-        let mut number =
-            |key: &u64| statement.query_row([key.cast_signed()], |row| row.get(0)).optional().while_(READING);
-        keys.iter().map(&mut number).collect()
+        let ask = self.connection().while_(READING);
+        let sql = "SELECT number FROM entry WHERE key = ?1";
+        keys.iter().map(|key| ask.first(sql, [key.cast_signed()], one)).collect()
     }
 
     /// Returns the group of each number, made by `list` of the runs in the group's order: one that is in several groups is in
@@ -192,17 +191,11 @@ impl<'i> IndexReader<'i> {
     pub fn events(&self) -> Result<BTreeMap<LedgerId, Vec<u64>>, IndexError> {
         let mut events: BTreeMap<LedgerId, Vec<u64>> = BTreeMap::new();
         let connection = self.connection();
-        let mut statement = connection
-            .prepare_cached(
-                "SELECT l.id, e.seq FROM event e JOIN ledger l ON l.row = e.ledger ORDER BY e.number",
-            )
-            .while_(READING)?;
-        let mut rows = statement.query([]).while_(READING)?;
-        while let Some(row) = rows.next().while_(READING)? {
-            let (id, seq): (String, i64) = (row.get(0).while_(READING)?, row.get(1).while_(READING)?);
-            let id = LedgerId::new(id).map_err(|_| IndexError::damaged("a ledger has no id"))?;
-            events.entry(id).or_default().push(seq.cast_unsigned());
-        }
+        let sql = "SELECT l.id, e.seq FROM event e JOIN ledger l ON l.row = e.ledger ORDER BY e.number";
+        connection.while_(READING).each(sql, [], columns, |(id, seq): (String, i64)| {
+            events.entry(ledger_of(id)?).or_default().push(seq.cast_unsigned());
+            Ok(())
+        })?;
         for seqs in events.values_mut() {
             seqs.sort_unstable();
         }
@@ -211,18 +204,13 @@ impl<'i> IndexReader<'i> {
 
     /// Returns the event that a number stands for.
     pub fn event(&self, number: u32) -> Result<Option<(LedgerId, u64)>, IndexError> {
-        let found: Option<(String, i64)> = self
-            .connection()
-            .prepare_cached(
-                "SELECT l.id, e.seq FROM event e JOIN ledger l ON l.row = e.ledger WHERE e.number = ?1",
-            )
-            .and_then(|mut statement| {
-                statement.query_row([number], |row| Ok((row.get(0)?, row.get(1)?))).optional()
-            })
-            .while_(READING)?;
+        let found: Option<(String, i64)> = self.connection().while_(READING).first(
+            "SELECT l.id, e.seq FROM event e JOIN ledger l ON l.row = e.ledger WHERE e.number = ?1",
+            [number],
+            columns,
+        )?;
         let Some((id, seq)) = found else { return Ok(None) };
-        let id = LedgerId::new(id).map_err(|_| IndexError::damaged("a ledger has no id"))?;
-        Ok(Some((id, seq.cast_unsigned())))
+        Ok(Some((ledger_of(id)?, seq.cast_unsigned())))
     }
 
     /// Returns provisional commits that one with this parent, seen at these places, may cover.
@@ -242,15 +230,11 @@ impl<'i> IndexReader<'i> {
         // Every session may have such a first turn: only those of its own sessions are looked at.
         let mut open = Vec::new();
         for key in seen {
-            let place: Option<u32> = self
-                .connection()
-                .prepare_cached("SELECT row FROM place WHERE machine = ?1 AND path = ?2")
-                .and_then(|mut statement| {
-                    statement
-                        .query_row([key.machine.as_str(), key.path.as_str()], |row| row.get(0))
-                        .optional()
-                })
-                .while_(READING)?;
+            let place: Option<u32> = self.connection().while_(READING).first(
+                "SELECT row FROM place WHERE machine = ?1 AND path = ?2",
+                [key.machine.as_str(), key.path.as_str()],
+                one,
+            )?;
             let Some(place) = place else { continue };
             let (own, _) = places::load_rows(self.connection(), place)?;
             for row in own.into_iter().flatten().rev().take(OPEN_MAX) {
@@ -266,13 +250,9 @@ impl<'i> IndexReader<'i> {
 
     /// Returns all provisional commits, in the order of storing.
     pub fn open(&self) -> Result<Vec<(StoredAt, CommitId)>, IndexError> {
-        let mut statement = self
-            .connection()
-            .prepare_cached("SELECT stored, id FROM occurrence WHERE state = 1 ORDER BY stored")
-            .while_(READING)?;
+        let sql = "SELECT stored, id FROM occurrence WHERE state = 1 ORDER BY stored";
         let take = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, CommitId::from_bytes(row.get(1)?)));
-        let rows = statement.query_map([], take).while_(READING)?;
-        rows.collect::<rusqlite::Result<_>>().while_(READING)
+        self.connection().while_(READING).list(sql, [], take)
     }
 
     /// Returns the commits after a place in the order of storing, through another one.
@@ -281,73 +261,45 @@ impl<'i> IndexReader<'i> {
         after: StoredAt,
         through: StoredAt,
     ) -> Result<Vec<(StoredAt, CommitId, IndexedState)>, IndexError> {
-        let found = self
-            .connection()
-            .prepare_cached(
-                "SELECT stored, id, state FROM occurrence WHERE stored > ?1 AND stored <= ?2 ORDER BY stored",
-            )
-            .and_then(|mut statement| {
-                let take = |row: &rusqlite::Row<'_>| {
-                    Ok((row.get(0)?, CommitId::from_bytes(row.get(1)?), commits::state_of(row.get(2)?)))
-                };
-                let rows = statement.query_map([after, through], take)?;
-                rows.collect()
-            });
-        found.while_(READING)
+        let sql =
+            "SELECT stored, id, state FROM occurrence WHERE stored > ?1 AND stored <= ?2 ORDER BY stored";
+        self.connection().while_(READING).list(sql, [after, through], |row| {
+            Ok((row.get(0)?, CommitId::from_bytes(row.get(1)?), commits::state_of(row.get(2)?)))
+        })
     }
 
     /// Returns how many commits there are of which nothing is indexed.
     pub fn skipped(&self) -> Result<u64, IndexError> {
-        let count: i64 = self
-            .connection()
-            .query_row("SELECT count(*) FROM occurrence WHERE state = 2", [], |row| row.get(0))
-            .while_(READING)?;
+        let count: i64 = self.connection().while_(READING).only(
+            "SELECT count(*) FROM occurrence WHERE state = 2",
+            [],
+            one,
+        )?;
         Ok(count.cast_unsigned())
     }
 
     /// Hands out all places with their rows.
     pub fn places(&self, act: &mut dyn FnMut(u32, IndexPlace)) -> Result<(), IndexError> {
-        let mut statement = self
-            .connection()
-            .prepare_cached("SELECT row, machine, path, session, client, cwd, branch FROM place ORDER BY row")
-            .while_(READING)?;
-        let mut rows = statement.query([]).while_(READING)?;
-        while let Some(row) = rows.next().while_(READING)? {
-            let read = |row: &rusqlite::Row<'_>| -> rusqlite::Result<_> {
-                Ok((
-                    row.get(0)?,
-                    row.get(1)?,
-                    row.get(2)?,
-                    row.get(3)?,
-                    row.get(4)?,
-                    row.get(5)?,
-                    row.get(6)?,
-                ))
-            };
-            let (place, machine, path, session, client, cwd, branch) = read(row).while_(READING)?;
+        type Columns = (u32, String, String, String, String, Option<String>, Option<String>);
+        let sql = "SELECT row, machine, path, session, client, cwd, branch FROM place ORDER BY row";
+        self.connection().while_(READING).each(sql, [], columns, |found: Columns| {
+            let (place, machine, path, session, client, cwd, branch) = found;
             let key = SessionKey { machine: machine_of(machine)?, path };
             act(place, IndexPlace { key, session, client, cwd, branch });
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Returns what forks have of the sessions that they continue, by fork.
     pub fn shared_past(&self) -> Result<SharedPast, IndexError> {
-        let mut statement = self
-            .connection()
-            .prepare_cached(
-                "SELECT p.machine, p.path, m.runs FROM place_more m JOIN place p ON p.row = m.place ORDER BY m.place, m.row",
-            )
-            .while_(READING)?;
-        let mut rows = statement.query([]).while_(READING)?;
+        let sql = "SELECT p.machine, p.path, m.runs FROM place_more m JOIN place p ON p.row = m.place \
+                   ORDER BY m.place, m.row";
         let mut past = Vec::new();
-        while let Some(row) = rows.next().while_(READING)? {
-            let read = |row: &rusqlite::Row<'_>| -> rusqlite::Result<(String, String, Vec<u8>)> {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-            };
-            let (machine, path, bytes) = read(row).while_(READING)?;
+        let ask = self.connection().while_(READING);
+        ask.each(sql, [], columns, |(machine, path, bytes): (String, String, Vec<u8>)| {
             past.push((SessionKey { machine: machine_of(machine)?, path }, runs::decode(&bytes)?));
-        }
+            Ok(())
+        })?;
         Ok(SharedPast(past))
     }
 
@@ -387,30 +339,19 @@ impl<'i> IndexReader<'i> {
                 number = end;
             }
         }
-        let mut statement = self
-            .connection()
-            .prepare_cached("SELECT row FROM occurrence WHERE shared = 1 ORDER BY row")
-            .while_(READING)?;
-        let shared = statement.query_map([], |row| row.get::<_, u32>(0)).while_(READING)?;
-        for row in shared {
-            let row = row.while_(READING)?;
-            if rows.holds(row) {
-                let found = commits::load(self.connection(), "row = ?1", [row])?;
-                found
-                    .iter()
-                    .flat_map(|commit| commit.numbers.iter().flatten())
-                    .for_each(|number| act(*number..number.saturating_add(1)));
-            }
+        let sql = "SELECT row FROM occurrence WHERE shared = 1 ORDER BY row";
+        let shared: Vec<u32> = self.connection().while_(READING).list(sql, [], one)?;
+        for row in shared.into_iter().filter(|row| rows.holds(*row)) {
+            let found = commits::load(self.connection(), "row = ?1", [row])?;
+            let numbers = found.iter().flat_map(|commit| commit.numbers.iter().flatten());
+            numbers.for_each(|number| act(*number..number.saturating_add(1)));
         }
         Ok(())
     }
 
     /// Returns the authors and the numbers that columns have for them.
     pub fn authors(&self) -> Result<Vec<(u16, String)>, IndexError> {
-        let mut statement =
-            self.connection().prepare_cached("SELECT row, name FROM author ORDER BY row").while_(READING)?;
-        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).while_(READING)?;
-        rows.collect::<rusqlite::Result<_>>().while_(READING)
+        self.connection().while_(READING).list("SELECT row, name FROM author ORDER BY row", [], columns)
     }
 
     fn group_once(&self, group: u32) -> Result<runs::Runs, IndexError> {
@@ -436,6 +377,10 @@ impl<'i> IndexReader<'i> {
     pub(super) fn group(&self, row: u32) -> Result<runs::Runs, IndexError> {
         Ok(groups::load_group(self.connection(), row)?.1)
     }
+}
+
+pub(super) fn ledger_of(text: String) -> Result<LedgerId, IndexError> {
+    LedgerId::new(text).map_err(|_| IndexError::damaged("a ledger has no id"))
 }
 
 fn machine_of(text: String) -> Result<MachineId, IndexError> {

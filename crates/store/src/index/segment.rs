@@ -5,13 +5,14 @@
 use std::cell::OnceCell;
 use std::sync::{Arc, OnceLock};
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 
 use super::bits::BLOCK;
 use super::chunk::{Records, unseal};
 use super::columns::{Kind, Packed, decode_packed, decode_plain};
 use super::error::{IndexError, While};
 use super::postings::{Blocks, PostingsBound, Record, blocks_of};
+use crate::sqlite::statements::{columns, one};
 
 /// Numbers that one segment holds at most, and that belong to one family together.
 pub(super) const SPAN_MAX: u32 = 131_072;
@@ -54,13 +55,8 @@ impl SegmentRow {
 
 /// Loads all segments, by their numbers.
 pub(super) fn load_segments(connection: &Connection) -> Result<Vec<SegmentRow>, IndexError> {
-    let mut statement = connection
-        .prepare_cached(
-            "SELECT base, family, span, made, length, minute_first, minute_last FROM segment ORDER BY base",
-        )
-        .while_(READING)?;
-    let rows = statement.query_map([], segment_row).while_(READING)?;
-    let segments: Vec<SegmentRow> = rows.collect::<rusqlite::Result<_>>().while_(READING)?;
+    let sql = "SELECT base, family, span, made, length, minute_first, minute_last FROM segment ORDER BY base";
+    let segments: Vec<SegmentRow> = connection.while_(READING).list(sql, [], segment_row)?;
     let is_sound = segments.iter().all(|segment| {
         let offset = segment.base % SPAN_MAX;
         let length_max = u64::from(segment.span) * u64::from(u16::MAX);
@@ -267,13 +263,7 @@ impl<'r> SegmentRead<'r> {
     }
 
     fn find_chunk(&self, sql: &str, term: &[u8]) -> Result<Option<Chunk>, IndexError> {
-        self.connection
-            .prepare_cached(sql)
-            .and_then(|mut statement| {
-                let take = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-                statement.query_row(params![self.row.base, term], take).optional()
-            })
-            .while_(READING)
+        self.connection.while_(READING).first(sql, params![self.row.base, term], columns)
     }
 
     fn read(&self, term: &[u8], record: &Record<'_>) -> Result<PostingsRead<'r>, IndexError> {
@@ -377,13 +367,11 @@ impl PostingsRead<'_> {
         if let Some(bytes) = cell.get() {
             return Ok(bytes);
         }
-        let mut bytes: Vec<u8> = self
-            .connection
-            .prepare_cached("SELECT bytes FROM chunk WHERE segment = ?1 AND first = ?2 AND part = ?3")
-            .and_then(|mut statement| {
-                statement.query_row(params![self.segment, self.term, part + 1], |row| row.get(0))
-            })
-            .while_(READING)?;
+        let mut bytes: Vec<u8> = self.connection.while_(READING).only(
+            "SELECT bytes FROM chunk WHERE segment = ?1 AND first = ?2 AND part = ?3",
+            params![self.segment, self.term, part + 1],
+            one,
+        )?;
         bytes.truncate(unseal(&bytes)?.len());
         Ok(cell.get_or_init(|| bytes))
     }

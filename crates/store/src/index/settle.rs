@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use super::batch::{EntryRef, IndexBatch, IndexEntry, IndexedCommit, IndexedState};
 use super::build::{SegmentBuilder, Standing};
@@ -14,6 +14,7 @@ use super::groups::{Groups, Place};
 use super::places::Places;
 use super::segment::{SPAN_MAX, SegmentFamily, SegmentRow, load_segments};
 use super::{load_meta, merge, save_meta};
+use crate::sqlite::statements::one;
 
 /// New entries of one commit that stay within one segment: where they are in several, a cut that takes any of them takes all.
 const TOGETHER_MAX: usize = 65_536;
@@ -34,9 +35,11 @@ pub(super) fn settle(connection: &Connection, batch: &IndexBatch) -> Result<(), 
         groups: Groups::new(connection, &segments)?,
         places: Places::new(connection, &batch.places),
         authors: HashMap::new(),
-        next_row: connection
-            .query_row("SELECT ifnull(max(row), 0) + 1 FROM occurrence", [], |row| row.get(0))
-            .while_(SETTLING)?,
+        next_row: connection.while_(SETTLING).only(
+            "SELECT ifnull(max(row), 0) + 1 FROM occurrence",
+            [],
+            one,
+        )?,
     };
     for commit in &batch.commits {
         settling.commit(commit)?;
@@ -258,10 +261,10 @@ impl Settling<'_> {
         let group = self.groups.add(place, number)?;
         let author = entry.author.as_deref().map_or(Ok(0), |name| self.author(name, number))?;
         self.open.add(entry, Standing { group, author, home: row });
-        self.connection
-            .prepare_cached("INSERT INTO entry (key, number) VALUES (?1, ?2)")
-            .and_then(|mut statement| statement.execute(params![entry.key.cast_signed(), number]))
-            .while_(SETTLING)?;
+        self.connection.while_(SETTLING).run(
+            "INSERT INTO entry (key, number) VALUES (?1, ?2)",
+            params![entry.key.cast_signed(), number],
+        )?;
         if let Some(own) = self.numbers.get_mut(new) {
             *own = Some(number);
         }
@@ -273,22 +276,13 @@ impl Settling<'_> {
         if let Some(author) = self.authors.get(name) {
             return Ok(*author);
         }
-        let found: Option<u16> = self
-            .connection
-            .prepare_cached("SELECT row FROM author WHERE name = ?1")
-            .and_then(|mut statement| statement.query_row([name], |row| row.get(0)).optional())
-            .while_(SETTLING)?;
+        let ask = self.connection.while_(SETTLING);
+        let found: Option<u16> = ask.first("SELECT row FROM author WHERE name = ?1", [name], one)?;
+        let sql = "INSERT INTO author (row, name, first) SELECT ifnull(max(row), 0) + 1, ?1, ?2 FROM author \
+                   HAVING ifnull(max(row), 0) < 65535 RETURNING row";
         let author = match found {
             Some(author) => author,
-            None => self
-                .connection
-                .prepare_cached(
-                    "INSERT INTO author (row, name, first) SELECT ifnull(max(row), 0) + 1, ?1, ?2 FROM author \
-                     HAVING ifnull(max(row), 0) < 65535 RETURNING row",
-                )
-                .and_then(|mut statement| statement.query_row(params![name, number], |row| row.get(0)).optional())
-                .while_(SETTLING)?
-                .unwrap_or(0),
+            None => ask.first(sql, params![name, number], one)?.unwrap_or(0),
         };
         self.authors.insert(name.to_owned(), author);
         Ok(author)
@@ -297,10 +291,10 @@ impl Settling<'_> {
     /// Notes that a commit has entries that others brought.
     fn share(&self, row: u32, shared: &[u32]) -> Result<(), IndexError> {
         for number in shared {
-            self.connection
-                .prepare_cached("INSERT OR IGNORE INTO entry_more (number, row) VALUES (?1, ?2)")
-                .and_then(|mut statement| statement.execute(params![number, row]))
-                .while_(SETTLING)?;
+            self.connection.while_(SETTLING).run(
+                "INSERT OR IGNORE INTO entry_more (number, row) VALUES (?1, ?2)",
+                params![number, row],
+            )?;
         }
         Ok(())
     }
@@ -324,28 +318,19 @@ impl Settling<'_> {
         for ledger in &self.batch.ledgers {
             let values =
                 params![ledger.id.as_str(), ledger.through.cast_signed(), ledger.epoch.cast_signed()];
-            self.connection
-                .prepare_cached(
-                    "INSERT INTO ledger (id, through, epoch) VALUES (?1, ?2, ?3) \
-                     ON CONFLICT (id) DO UPDATE SET through = ?2, epoch = ?3",
-                )
-                .and_then(|mut statement| statement.execute(values))
-                .while_(SETTLING)?;
+            let sql = "INSERT INTO ledger (id, through, epoch) VALUES (?1, ?2, ?3) \
+                     ON CONFLICT (id) DO UPDATE SET through = ?2, epoch = ?3";
+            self.connection.while_(SETTLING).run(sql, values)?;
         }
         for event in &self.batch.events {
             open.reserve(self.connection, 1)?;
             let number = open.next_number();
             let home = self.places.row(event.place, true)?;
             open.add(&event.entry, Standing { group: 0, author: 0, home });
-            let is_known = self
-                .connection
-                .prepare_cached(
-                    "INSERT INTO event (number, ledger, seq) SELECT ?1, row, ?3 FROM ledger WHERE id = ?2",
-                )
-                .and_then(|mut statement| {
-                    statement.execute(params![number, event.ledger.as_str(), event.seq.cast_signed()])
-                })
-                .while_(SETTLING)?;
+            let is_known = self.connection.while_(SETTLING).run(
+                "INSERT INTO event (number, ledger, seq) SELECT ?1, row, ?3 FROM ledger WHERE id = ?2",
+                params![number, event.ledger.as_str(), event.seq.cast_signed()],
+            )?;
             if is_known == 0 {
                 return Err(IndexError::Bound {
                     what: "events of a ledger that is not named",

@@ -5,12 +5,12 @@
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags, Statement, params};
-use stemmata_model::{Event, EventSeq, LedgerId, Payload, topics};
+use stemmata_model::{Event, EventSeq, Json, LedgerId, Payload, topics};
 
 use super::{EventLog, EventQuery, Ledger};
 use crate::error::StoreError;
 use crate::files::{Files, create_beside, ended};
-use crate::rules::events::plain_bytes;
+use crate::rules::events::plain_length;
 
 /// The version of the tables that are ours in such a file.
 pub(super) const FORMAT_VERSION: i64 = 1;
@@ -189,7 +189,7 @@ impl Seen {
             self.gone += 1;
             self.first_omitted = self.first_omitted.or(is_output.then_some(millis));
         } else if is_output {
-            let bytes = u64::try_from(plain_bytes(text, data).len()).unwrap_or(u64::MAX);
+            let bytes = plain_length(text, data.map(Json::as_str));
             self.retained = (self.retained.0 + 1, self.retained.1 + bytes);
         }
         let seq = event.seq.get().cast_signed();

@@ -3,14 +3,15 @@
 //!
 //! What needs a look into the log (the last number, who has a mark) is each backend's own.
 
-use stemmata_model::{Json, LedgerId, NewEvent, NewPayload, Timestamp};
+use stemmata_model::{EventSeq, Json, LedgerId, NewEvent, NewPayload, Timestamp};
 
 use crate::error::StoreError;
 use crate::ledger::{
-    APPEND_KEYS_MAX, Append, BATCH_EVENTS_MAX, EVENT_AT_US_MAX, EVENT_BYTES_MAX, EventQuery, Keyed,
+    APPEND_KEYS_MAX, Append, BATCH_EVENTS_MAX, EVENT_AT_US_MAX, EVENT_BYTES_MAX, EventKey, EventQuery, Keyed,
     LedgerChange, MARK_BYTES_MAX, MARKS_MAX, QUERY_TOPICS_MAX, STATE_BYTES_MAX, SavedState,
 };
 use crate::rules::bounds::{EVENT_PAGE_BYTES_MAX, at_most};
+use crate::rules::events::numbered;
 use crate::seam::PAGE_ROWS_MAX;
 
 /// Holds an append, its events and its keys to their bounds.
@@ -35,15 +36,27 @@ pub fn check_keys(count: usize) -> Result<(), StoreError> {
     at_most("keys at once", count, APPEND_KEYS_MAX)
 }
 
-/// Refuses a key that another append has taken.
+/// Holds an append to the ledger as it is: its last number, its epoch, and `key`, which looks up what has a key. Returns the numbers
+/// of the first and the last event.
 ///
 /// # Errors
-/// `KeyTaken`.
-pub fn check_key(ledger: &LedgerId, known: Option<Keyed>, now: Timestamp) -> Result<(), StoreError> {
-    match known.filter(|known| known.holds(now)) {
-        Some(known) => Err(StoreError::KeyTaken { ledger: ledger.clone(), first: known.first }),
-        None => Ok(()),
+/// `SequenceMoved`, `EpochMoved`, `KeyTaken`, what `key` fails with, and `Bound` where no number is left.
+pub fn check_place(
+    append: &Append,
+    (last, epoch): (u64, u64),
+    mut key: impl FnMut(EventKey) -> Result<Option<Keyed>, StoreError>,
+) -> Result<(EventSeq, EventSeq), StoreError> {
+    let ledger = &append.ledger;
+    if let Some(expected) = append.expected.filter(|expected| *expected != last) {
+        return Err(StoreError::SequenceMoved { ledger: ledger.clone(), expected, found: last });
     }
+    check_epoch(ledger, append.epoch, epoch)?;
+    for new in &append.keys {
+        if let Some(known) = key(new.key)?.filter(|known| known.holds(append.now)) {
+            return Err(StoreError::KeyTaken { ledger: ledger.clone(), first: known.first });
+        }
+    }
+    numbered(last, append.events.len())
 }
 
 fn check_at(at: Timestamp) -> Result<(), StoreError> {
@@ -96,6 +109,24 @@ pub fn check_reach(states: &[SavedState], last: u64) -> Result<(), StoreError> {
         }),
         None => Ok(()),
     }
+}
+
+/// Applies a change to the marks, the root and the time of compaction of a ledger.
+///
+/// # Errors
+/// `Bound` for too many marks.
+pub fn change(
+    change: LedgerChange,
+    marks: &mut Vec<String>,
+    (root, compacted_at): (&mut Option<String>, &mut Option<Timestamp>),
+) -> Result<(), StoreError> {
+    marks.retain(|mark| !change.let_go.contains(mark));
+    marks.extend(change.marks);
+    marks.sort();
+    marks.dedup();
+    *root = change.root.or(root.take());
+    *compacted_at = change.compacted_at.or(*compacted_at);
+    check_marks(marks.len())
 }
 
 /// Holds the marks of a ledger to their bound, the new ones included.

@@ -73,7 +73,9 @@ pub fn collect<S: Condemning>(store: &mut S, request: &Collect) -> Result<Collec
     for content in &contents.condemned {
         store.condemn_content(*content, Some(request.now))?;
     }
-    orphans.keys().for_each(|content| S::tell(*content, &mut collected));
+    for content in orphans.keys() {
+        S::tell(*content, &mut collected);
+    }
     collected.contents(&contents, &orphans);
     let mut going: BTreeSet<<S as Contents>::Key> = contents.ripe.into_iter().collect();
     going.extend(contents_of::<_, _, Vec<_>>(&deletable));

@@ -43,22 +43,34 @@ pub const fn is_there(payload: &Payload) -> bool {
 /// Returns what a payload takes, or took.
 pub fn bytes_of(payload: &Payload) -> u64 {
     match payload {
-        Payload::Plain { text, data } => {
-            let length = text.as_ref().map_or(0, String::len)
-                + 1
-                + data.as_ref().map_or(0, |data| data.as_str().len());
-            to_u64(length)
-        }
-        Payload::Line { line, .. } => to_u64(line.as_str().len() + 1),
+        Payload::Plain { text, data } => plain_length(text.as_deref(), data.as_ref().map(Json::as_str)),
+        Payload::Line { line, .. } => line_length(line),
         Payload::Gone(gone) => gone.bytes,
     }
+}
+
+/// Returns what a new payload takes.
+pub fn new_bytes(payload: &NewPayload) -> u64 {
+    match payload {
+        NewPayload::Plain { text, data } => plain_length(text.as_deref(), data.as_ref().map(Json::as_str)),
+        NewPayload::Line(line) => line_length(line),
+    }
+}
+
+/// Returns the length of what [`plain_bytes`] returns.
+pub fn plain_length(text: Option<&str>, data: Option<&str>) -> u64 {
+    to_u64(text.map_or(0, str::len) + 1 + data.map_or(0, str::len))
+}
+
+fn line_length(line: &Json) -> u64 {
+    to_u64(line.as_str().len() + 1)
 }
 
 /// Returns what stays of a payload that goes.
 pub fn gone(payload: &Payload, forgotten: bool) -> Gone {
     match payload {
         Payload::Plain { text, data } => {
-            let hash = artifact_id(&plain_bytes(text.as_deref(), data.as_ref()));
+            let hash = artifact_id(&plain_bytes(text.as_deref(), data.as_ref().map(Json::as_str)));
             Gone { hash, bytes: bytes_of(payload), forgotten }
         }
         Payload::Line { id, .. } => Gone { hash: *id, bytes: bytes_of(payload), forgotten },
@@ -70,7 +82,7 @@ pub fn gone(payload: &Payload, forgotten: bool) -> Gone {
 ///
 /// # Errors
 /// `Bound` where no number is left.
-pub fn numbered(last: u64, events: usize) -> Result<(EventSeq, EventSeq), StoreError> {
+pub(crate) fn numbered(last: u64, events: usize) -> Result<(EventSeq, EventSeq), StoreError> {
     let bound = || StoreError::Bound { what: "number of an event", value: u64::MAX, bound: u64::MAX >> 1 };
     let count = to_u64(events);
     let first = last.checked_add(1).and_then(EventSeq::new).ok_or_else(bound)?;
@@ -86,10 +98,10 @@ pub fn next_time(last: Option<Timestamp>, now: Timestamp, given: Option<Timestam
 }
 
 /// The bytes that a payload's hash covers, for [`stemmata_model::Gone`].
-pub fn plain_bytes(text: Option<&str>, data: Option<&Json>) -> Vec<u8> {
+pub fn plain_bytes(text: Option<&str>, data: Option<&str>) -> Vec<u8> {
     let mut bytes = text.unwrap_or_default().as_bytes().to_vec();
     bytes.push(0);
-    bytes.extend_from_slice(data.map_or("", Json::as_str).as_bytes());
+    bytes.extend_from_slice(data.unwrap_or_default().as_bytes());
     bytes
 }
 

@@ -13,38 +13,38 @@ const ROUNDS_MAX: usize = 8;
 
 /// A literal content that is to be packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Member {
+pub(crate) struct Member {
     /// Its row.
-    pub row: i64,
+    pub(crate) row: i64,
     /// Its bytes.
-    pub length: usize,
+    pub(crate) length: usize,
     /// The block that it is in now; none for the inbox.
-    pub block: Option<i64>,
+    pub(crate) block: Option<i64>,
 }
 
 /// Contents of commits that follow each other, or of none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Strand {
+pub(crate) struct Strand {
     /// The first of its commits that was looked at, and that one's parent.
-    pub first: Option<(i64, Option<i64>)>,
+    pub(crate) first: Option<(i64, Option<i64>)>,
     /// The commit of another chain that this one is a copy of.
-    pub origin: Option<i64>,
+    pub(crate) origin: Option<i64>,
     /// The contents.
-    pub members: Vec<Member>,
+    pub(crate) members: Vec<Member>,
 }
 
 /// Contents that make a block, as places in the plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct BlockPlan {
+pub(crate) struct BlockPlan {
     /// The contents.
-    pub members: Vec<Member>,
+    pub(crate) members: Vec<Member>,
     /// The strand that the first of them is of.
-    pub strand: usize,
+    pub(crate) strand: usize,
 }
 
 /// Puts strands into rounds, so that what one leans on is packed in a round before; empty ones are left out. `strand_of` says
 /// which strand a commit is in.
-pub fn rounds(strands: Vec<Strand>, strand_of: impl Fn(i64) -> Option<usize>) -> Vec<Vec<Strand>> {
+pub(crate) fn rounds(strands: Vec<Strand>, strand_of: impl Fn(i64) -> Option<usize>) -> Vec<Vec<Strand>> {
     let mut numbers = vec![0; strands.len()];
     // Links form no ring; where damage made one, some of it is packed as if it were no copy.
     for _ in 0..ROUNDS_MAX {
@@ -68,7 +68,7 @@ pub fn rounds(strands: Vec<Strand>, strand_of: impl Fn(i64) -> Option<usize>) ->
 }
 
 /// Cuts strands into blocks of neighbours.
-pub fn cut(strands: &[Strand]) -> Vec<BlockPlan> {
+pub(crate) fn cut(strands: &[Strand]) -> Vec<BlockPlan> {
     let mut blocks = Vec::new();
     let mut current = BlockPlan::default();
     let mut bytes = 0;

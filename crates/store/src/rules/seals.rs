@@ -6,28 +6,28 @@
 use stemmata_model::to_u64;
 
 /// Added to a seal that its row does not have, where nothing gives the row back: it is kept, and no longer reported.
-pub const KEPT: i64 = 1 << 32;
+pub(crate) const KEPT: i64 = 1 << 32;
 
 /// A table whose rows have seals.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Sealed {
+pub(crate) struct Sealed {
     /// Its name.
-    pub table: &'static str,
+    pub(crate) table: &'static str,
     /// The columns that a seal is over, in order; those of the primary key are first.
-    pub columns: &'static [&'static str],
+    pub(crate) columns: &'static [&'static str],
     /// How many of them are the primary key.
-    pub key: usize,
+    pub(crate) key: usize,
 }
 
 /// Who saw a commit, and when.
-pub const SIGHTING: Sealed = Sealed {
+pub(crate) const SIGHTING: Sealed = Sealed {
     table: "sighting",
     columns: &["origin", "created_at", "commit_row", "trigger", "observed_at", "offset", "length"],
     key: 3,
 };
 
 /// Sessions.
-pub const SESSION: Sealed = Sealed {
+pub(crate) const SESSION: Sealed = Sealed {
     table: "session",
     columns: &[
         "path",
@@ -55,37 +55,38 @@ pub const SESSION: Sealed = Sealed {
 };
 
 /// How far transcripts were read.
-pub const CURSOR: Sealed = Sealed { table: "cursor", columns: &["path", "machine", "value"], key: 2 };
+pub(crate) const CURSOR: Sealed = Sealed { table: "cursor", columns: &["path", "machine", "value"], key: 2 };
 
 /// Metadata of commits and the records of its changes.
-pub const ANNOTATION: Sealed = Sealed {
+pub(crate) const ANNOTATION: Sealed = Sealed {
     table: "annotation",
     columns: &["commit_row", "kind", "number", "at", "by", "change", "text", "source"],
     key: 3,
 };
 
 /// Where sightings come from.
-pub const ORIGIN: Sealed = Sealed {
+pub(crate) const ORIGIN: Sealed = Sealed {
     table: "origin",
     columns: &["row", "principal", "machine", "session", "path", "ticket", "thread", "template_alias"],
     key: 1,
 };
 
 /// Links between commits.
-pub const LINK: Sealed = Sealed { table: "link", columns: &["source", "kind", "target", "entry"], key: 4 };
+pub(crate) const LINK: Sealed =
+    Sealed { table: "link", columns: &["source", "kind", "target", "entry"], key: 4 };
 
 /// Transcripts that were placed.
-pub const PLACEMENT: Sealed = Sealed {
+pub(crate) const PLACEMENT: Sealed = Sealed {
     table: "placement",
     columns: &["path", "machine", "session", "ctx", "taken_bytes", "placed_bytes", "keyed_hash", "placed_at"],
     key: 2,
 };
 
 /// Tombstones, condemned things, and what is left to do.
-pub const MARK: Sealed = Sealed { table: "mark", columns: &["kind", "key", "at", "by"], key: 2 };
+pub(crate) const MARK: Sealed = Sealed { table: "mark", columns: &["kind", "key", "at", "by"], key: 2 };
 
 /// Ledgers.
-pub const LEDGER: Sealed = Sealed {
+pub(crate) const LEDGER: Sealed = Sealed {
     table: "ledger",
     columns: &[
         "row",
@@ -103,13 +104,13 @@ pub const LEDGER: Sealed = Sealed {
 };
 
 /// What else ledgers are found by.
-pub const LEDGER_MARK: Sealed = Sealed { table: "ledger_mark", columns: &["mark", "ledger"], key: 1 };
+pub(crate) const LEDGER_MARK: Sealed = Sealed { table: "ledger_mark", columns: &["mark", "ledger"], key: 1 };
 
 /// Names in events.
-pub const NAME: Sealed = Sealed { table: "name", columns: &["row", "text"], key: 1 };
+pub(crate) const NAME: Sealed = Sealed { table: "name", columns: &["row", "text"], key: 1 };
 
 /// Events.
-pub const EVENT: Sealed = Sealed {
+pub(crate) const EVENT: Sealed = Sealed {
     table: "event",
     columns: &[
         "ledger",
@@ -132,29 +133,29 @@ pub const EVENT: Sealed = Sealed {
 };
 
 /// What ledgers let go of.
-pub const RECEIPT: Sealed = Sealed {
+pub(crate) const RECEIPT: Sealed = Sealed {
     table: "receipt",
     columns: &["ledger", "topic", "events", "bytes", "chain", "through", "raw_through", "replayable_through"],
     key: 2,
 };
 
 /// Saved states.
-pub const STATE: Sealed = Sealed {
+pub(crate) const STATE: Sealed = Sealed {
     table: "state",
     columns: &["ledger", "name", "version", "through", "position", "state"],
     key: 2,
 };
 
 /// How far commits cover ledgers.
-pub const COVERAGE: Sealed =
+pub(crate) const COVERAGE: Sealed =
     Sealed { table: "coverage", columns: &["commit_row", "ledger", "through"], key: 2 };
 
 /// Keys of events.
-pub const EVENT_KEY: Sealed =
+pub(crate) const EVENT_KEY: Sealed =
     Sealed { table: "event_key", columns: &["ledger", "key", "digest", "first", "last", "until"], key: 2 };
 
 /// All tables whose rows have seals. What the others hold has hashes, or follows from what has.
-pub const SEALED: [&Sealed; 16] = [
+pub(crate) const SEALED: [&Sealed; 16] = [
     &ORIGIN,
     &SIGHTING,
     &SESSION,
@@ -175,7 +176,7 @@ pub const SEALED: [&Sealed; 16] = [
 
 /// A value of a column, as a seal is over it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Sealable<'v> {
+pub(crate) enum Sealable<'v> {
     /// None.
     Null,
     /// A whole number.
@@ -190,11 +191,11 @@ pub enum Sealable<'v> {
 
 /// The hash that a row's seal is the beginning of.
 #[derive(Debug)]
-pub struct Sealing(blake3::Hasher);
+pub(crate) struct Sealing(blake3::Hasher);
 
 impl Sealed {
     /// Begins the seal of a row.
-    pub fn sealing(&self) -> Sealing {
+    pub(crate) fn sealing(&self) -> Sealing {
         let mut sealing = Sealing(blake3::Hasher::new());
         sealing.add(Sealable::Text(self.table.as_bytes()));
         sealing
@@ -203,7 +204,7 @@ impl Sealed {
 
 impl Sealing {
     /// Adds a value as its type, its length and its bytes, so that no two rows have one encoding.
-    pub fn add(&mut self, value: Sealable<'_>) {
+    pub(crate) fn add(&mut self, value: Sealable<'_>) {
         let number;
         let (kind, bytes): (u8, &[u8]) = match value {
             Sealable::Null => (0, &[]),
@@ -222,7 +223,7 @@ impl Sealing {
     }
 
     /// Returns the seal: the first four bytes of the hash, as a positive number.
-    pub fn seal(&self) -> i64 {
+    pub(crate) fn seal(&self) -> i64 {
         let hash = self.0.finalize();
         i64::from(u32::from_le_bytes(hash.as_bytes().first_chunk().copied().unwrap_or_default()))
     }

@@ -72,6 +72,7 @@ impl Ahead {
 
     /// Reads all of it, within a transaction of the caller.
     pub(super) fn read(connection: &Connection) -> Result<Self, StoreError> {
+        type Columns = (i64, i64, i64, Option<Vec<u8>>);
         let mut ahead = Self::default();
         each_above(connection, 0, &mut |named| {
             ahead.last_commit = ahead.last_commit.max(named.commit);
@@ -88,7 +89,6 @@ impl Ahead {
         let mut parts: HashSet<i64> = HashSet::new();
         let sql = "SELECT row, length, coding, iif(coding = 3, bytes, NULL) FROM content \
                    UNION ALL SELECT row, length, 0, NULL FROM packed";
-        type Columns = (i64, i64, i64, Option<Vec<u8>>);
         connection.during(READING).each(sql, [], columns, |(number, length, coding, list): Columns| {
             let is_left = coding == Coding::Forgotten.number();
             let is_needed = needed.contains(&number);

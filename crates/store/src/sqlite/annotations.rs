@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 use stemmata_model::CommitId;
 
 use super::failure::During;
-use super::seals::{ANNOTATION, execute_sealed};
+use super::seals::ANNOTATION;
 use crate::error::StoreError;
 use crate::rules::annotation::standing_records;
 use crate::rules::codes::{self, KIND_AUDIT, KIND_SUMMARY};
@@ -17,13 +17,6 @@ use crate::sqlite::statements::{columns, one};
 use crate::write::AuditRecord;
 
 const KEEPING: &str = "keeping a commit's metadata";
-
-const INSERT: &str = "INSERT INTO annotation (commit_row, kind, number, at, by, change, text, source, seal) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
-
-/// For the summary alone: there is one, and its number is taken.
-const REPLACE: &str = "INSERT OR REPLACE INTO annotation (commit_row, kind, number, at, by, change, text, source, seal) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 
 /// Returns the number that the next row of a kind gets.
 pub(super) fn next_number(connection: &Connection, row: i64, kind: i64) -> Result<i64, StoreError> {
@@ -80,8 +73,9 @@ pub(super) fn put(
 ) -> Result<(), StoreError> {
     let (at, by) = (record.at.as_micros(), record.by.as_str());
     let values = params![row, kind, number, at, by, change, text, source];
-    let sql = if kind == KIND_SUMMARY { REPLACE } else { INSERT };
-    execute_sealed(connection, sql, &ANNOTATION, values, KEEPING).map(drop)
+    // There is one summary, and its number is taken.
+    let insert = if kind == KIND_SUMMARY { "INSERT OR REPLACE" } else { "INSERT" };
+    connection.during(KEEPING).insert_sealed(insert, &ANNOTATION, values).map(drop)
 }
 
 /// Adds a record.

@@ -41,20 +41,3 @@ pub(crate) fn store_error(source: rusqlite::Error, operation: &'static str) -> S
         _ => StoreError::Backend { operation, source: Box::new(source) },
     }
 }
-
-/// Makes the error of a whole group once more for each of its members.
-pub(super) fn again(error: &StoreError) -> StoreError {
-    match error {
-        StoreError::Locked { waited_ms } => StoreError::Locked { waited_ms: *waited_ms },
-        StoreError::Full { operation } => StoreError::Full { operation },
-        StoreError::ReadOnly { operation } => StoreError::ReadOnly { operation },
-        StoreError::DatabaseDamaged { operation, source } => {
-            StoreError::DatabaseDamaged { operation, source: source.to_string().into() }
-        }
-        other => {
-            let causes = std::iter::successors(std::error::Error::source(other), |cause| cause.source());
-            let text = causes.fold(other.to_string(), |text, cause| format!("{text}: {cause}"));
-            StoreError::Backend { operation: "writing a group of batches", source: text.into() }
-        }
-    }
-}

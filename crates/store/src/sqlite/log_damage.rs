@@ -19,6 +19,7 @@ use super::read::verify::unread;
 use crate::error::StoreError;
 use crate::maintain::repair::Repaired;
 use crate::seam::{Damage, Verified};
+use crate::sqlite::statements::one;
 
 const LOOKING: &str = "looking through the log";
 
@@ -44,7 +45,7 @@ fn open(database: &Path) -> Result<Option<(File, u64)>, StoreError> {
 }
 
 fn page_bytes(connection: &Connection) -> Result<usize, StoreError> {
-    let bytes: i64 = connection.query_row("PRAGMA page_size", [], |row| row.get(0)).during(LOOKING)?;
+    let bytes: i64 = connection.during(LOOKING).only("PRAGMA page_size", [], one)?;
     Ok(usize::try_from(bytes).unwrap_or_default())
 }
 
@@ -74,8 +75,7 @@ fn find_in(connection: &Connection, database: &Path) -> Result<Option<Lost>, Sto
     let Some((mut file, bytes)) = open(database)? else {
         return Ok(None);
     };
-    let read: i64 =
-        connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| row.get(1)).during(LOOKING)?;
+    let read: i64 = connection.during(LOOKING).only("PRAGMA wal_checkpoint(NOOP)", [], |row| row.get(1))?;
     let more = frames::has_more(&mut file, bytes, page_bytes, u64::try_from(read).unwrap_or(0));
     if !more.unwrap_or(false) || look(database, page_bytes)?.lost.is_none() {
         return Ok(None);
@@ -89,8 +89,7 @@ fn find_in(connection: &Connection, database: &Path) -> Result<Option<Lost>, Sto
 
 /// Refuses a database that has no tables because the log lost them: it would be taken for a new one.
 pub(super) fn refuse_empty(connection: &Connection, path: &Path, lost: Lost) -> Result<(), StoreError> {
-    let tables: i64 =
-        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).during(LOOKING)?;
+    let tables: i64 = connection.during(LOOKING).only("SELECT count(*) FROM sqlite_schema", [], one)?;
     if tables > 0 {
         return Ok(());
     }

@@ -73,14 +73,8 @@ pub(super) fn set(
     by: Option<&str>,
 ) -> Result<bool, StoreError> {
     let values = params![kind, key, at.as_micros(), by];
-    let seal = MARK.seal(values).during(MARKING)?;
-    connection
-        .during(MARKING)
-        .run(
-            "INSERT OR IGNORE INTO mark (kind, key, at, by, seal) VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![kind, key, at.as_micros(), by, seal],
-        )
-        .map(|changed| changed > 0)
+    let set = connection.during(MARKING).insert_sealed("INSERT OR IGNORE", &MARK, values);
+    set.map(|changed| changed > 0)
 }
 
 /// Returns when a mark was set and by whom.
@@ -187,15 +181,13 @@ pub(super) fn lift(connection: &Connection, mark: &(i64, Vec<u8>)) -> Result<u64
         return Ok(0);
     };
     // What comes back is itself again, and leads nowhere else.
-    connection
-        .execute(
-            "DELETE FROM mark WHERE kind = ?1 AND key IN (SELECT key FROM mark WHERE kind = ?2 AND at = ?3)",
-            [REDIRECT, TOMBSTONE, at],
-        )
-        .during("lifting redirects")?;
+    connection.during("lifting redirects").run(
+        "DELETE FROM mark WHERE kind = ?1 AND key IN (SELECT key FROM mark WHERE kind = ?2 AND at = ?3)",
+        [REDIRECT, TOMBSTONE, at],
+    )?;
     let lifted = connection
-        .execute("DELETE FROM mark WHERE kind IN (?1, ?2) AND at = ?3", [TOMBSTONE, FORGOTTEN_SESSION, at])
-        .during("lifting tombstones")?;
+        .during("lifting tombstones")
+        .run("DELETE FROM mark WHERE kind IN (?1, ?2) AND at = ?3", [TOMBSTONE, FORGOTTEN_SESSION, at])?;
     Ok(to_u64(lifted))
 }
 

@@ -18,18 +18,18 @@ mod log_damage;
 mod maintain;
 mod marks;
 mod migrate;
-mod names;
 mod open;
 mod packs;
 mod places;
 #[cfg(test)]
 mod plans_tests;
+mod pool;
 mod read;
 mod repair;
 mod rewrite;
 mod seals;
 mod shrink;
-mod statements;
+pub(crate) mod statements;
 mod stored;
 mod upkeep;
 mod versions;
@@ -41,6 +41,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rusqlite::Connection;
 use stemmata_model::{ArtifactId, Commit, CommitId, LedgerId, MachineId, Sighting, Timestamp};
 
 pub(crate) use self::failure::store_error;
@@ -55,7 +56,7 @@ use self::group::{Group, Writer};
 use self::log::Log;
 use self::open::Opened;
 use self::packs::Packs;
-use self::read::{Borrowed, Pool};
+use self::pool::{Borrowed, Pool};
 use crate::error::StoreError;
 use crate::filters::{SessionFilter, TipFilter};
 use crate::ledger::{Coverage, Durability};
@@ -192,6 +193,14 @@ impl SqliteStore {
             .reader()
             .and_then(|mut reader| act(&mut reader))
             .map_err(|error| waited(error, &self.options))
+    }
+
+    /// Reads in one transaction: all that is read is one state of the store.
+    fn within_read<T>(
+        &self,
+        act: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.read(|reader| reader.within_read(act))
     }
 
     /// Refuses to write once the store is closed.

@@ -3,12 +3,13 @@
 //! Which rows have seals, and what they are over, is in `crate::rules::seals`. Who writes such a row seals it; `verify` holds it
 //! to its seal, reads do not look.
 //!
-//! A statement that writes a sealed table goes through `Transaction::execute_sealed`.
+//! A statement that writes a sealed table goes through `Statements::seal`.
 
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
 
 use super::failure::During;
+use super::statements::Statements;
 use crate::error::StoreError;
 use crate::rules::seals::{KEPT, Sealable};
 use crate::seam::{Damage, Verified};
@@ -100,6 +101,13 @@ impl Sealed {
         })
     }
 
+    /// Returns the statement that inserts a row with its seal.
+    fn inserting(&self, insert: &str) -> String {
+        let names: Vec<String> = self.columns.iter().map(|name| format!("\"{name}\"")).collect();
+        let holes: Vec<String> = (1..=self.columns.len() + 1).map(|at| format!("?{at}")).collect();
+        format!("{insert} INTO {} ({}, seal) VALUES ({})", self.table, names.join(", "), holes.join(", "))
+    }
+
     /// Writes a row over the one with a key.
     pub(super) fn replace(
         &self,
@@ -108,14 +116,7 @@ impl Sealed {
         values: &[Value],
     ) -> rusqlite::Result<()> {
         self.remove(connection, broken)?;
-        let names: Vec<String> = self.columns.iter().map(|name| format!("\"{name}\"")).collect();
-        let holes: Vec<String> = (1..=self.columns.len() + 1).map(|at| format!("?{at}")).collect();
-        let sql = format!(
-            "INSERT OR REPLACE INTO {} ({}, seal) VALUES ({})",
-            self.table,
-            names.join(", "),
-            holes.join(", ")
-        );
+        let sql = self.inserting("INSERT OR REPLACE");
         let seal = Value::Integer(self.seal_of(values));
         connection.execute(&sql, params_from_iter(values.iter().chain([&seal])))?;
         Ok(())
@@ -193,17 +194,36 @@ const fn sealable(value: ValueRef<'_>) -> Sealable<'_> {
     }
 }
 
-/// Runs a statement that writes a sealed row, whose seal is one value more.
-pub(super) fn execute_sealed(
-    connection: &Connection,
-    sql: &str,
-    sealed: &Sealed,
-    values: &[&dyn ToSql],
-    operation: &'static str,
-) -> Result<usize, StoreError> {
-    let seal = sealed.seal(values).during(operation)?;
-    let with_seal: Vec<&dyn ToSql> = values.iter().copied().chain([&seal as &dyn ToSql]).collect();
-    connection.during(operation).run(sql, with_seal.as_slice())
+impl Statements<'_, StoreError> {
+    /// Runs a statement that writes a sealed row, whose seal is one value more. Returns how many rows it changed.
+    pub(super) fn seal(
+        &self,
+        sql: &str,
+        sealed: &Sealed,
+        values: &[&dyn ToSql],
+    ) -> Result<usize, StoreError> {
+        let seal = sealed.seal(values).map_err(|error| self.fail(error))?;
+        let with_seal: Vec<&dyn ToSql> = values.iter().copied().chain([&seal as &dyn ToSql]).collect();
+        self.run(sql, with_seal.as_slice())
+    }
+
+    /// Inserts a sealed row, or replaces all columns of the one with its key: those that a newer version added keep what they hold.
+    pub(super) fn upsert_sealed(&self, sealed: &Sealed, values: &[&dyn ToSql]) -> Result<usize, StoreError> {
+        let columns = sealed.columns.iter().skip(sealed.key).chain(&["seal"]);
+        let set: Vec<String> = columns.map(|name| format!("\"{name}\" = excluded.\"{name}\"")).collect();
+        let insert = sealed.inserting("INSERT");
+        self.seal(&format!("{insert} ON CONFLICT DO UPDATE SET {}", set.join(", ")), sealed, values)
+    }
+
+    /// Inserts a sealed row, in the words of SQL that say what becomes of one that is there.
+    pub(super) fn insert_sealed(
+        &self,
+        insert: &str,
+        sealed: &Sealed,
+        values: &[&dyn ToSql],
+    ) -> Result<usize, StoreError> {
+        self.seal(&sealed.inserting(insert), sealed, values)
+    }
 }
 
 #[cfg(test)]

@@ -2,10 +2,11 @@
 //!
 //! The order of storing is that of the rows of `commits`.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
 use stemmata_model::{Commit, MachineId, Timestamp};
 
 use super::failure::{During, unreadable};
+use super::read::commits::{SEEN_BY, STORED_AFTER, sql_limit};
 use super::{SqliteStore, marks};
 use crate::error::StoreError;
 use crate::seam::{DueKey, DueStamp, Follow, StoredAt, UnseenKey};
@@ -18,7 +19,8 @@ impl Follow for SqliteStore {
         after: Option<StoredAt>,
         limit: usize,
     ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
-        self.read(|reader| reader.stored_after(after, limit))
+        let values = params![after.unwrap_or(StoredAt::START), sql_limit(limit)];
+        self.read(|reader| reader.collect_stored(STORED_AFTER, values))
     }
 
     fn seen_by(
@@ -27,7 +29,10 @@ impl Follow for SqliteStore {
         after: Option<StoredAt>,
         limit: usize,
     ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
-        self.read(|reader| reader.seen_by(session, after, limit))
+        let (machine, path) = (session.machine.as_str(), session.path.as_str());
+        let (after, named) = (after.unwrap_or(StoredAt::START), path.strip_prefix("api:"));
+        let values = params![after, sql_limit(limit), machine, path, named];
+        self.read(|reader| reader.collect_stored(SEEN_BY, values))
     }
 
     fn index_due(&self) -> Result<Vec<DueKey>, StoreError> {

@@ -62,23 +62,31 @@ impl Forgetting for State {
         };
         let went =
             events::forget(self, &|of, event| sessions.contains(&event.session) || is_named(of, event));
-        request.ledgers.iter().for_each(|ledger| self.logs.drop_folded(ledger));
+        for ledger in &request.ledgers {
+            self.logs.drop_folded(ledger);
+        }
         Ok(went)
     }
 
     fn make_holes(&mut self, cut: &[Row]) -> Result<(), StoreError> {
-        cut.iter().for_each(|row| hole(self, row.commit));
+        for row in cut {
+            hole(self, row.commit);
+        }
         Ok(())
     }
 
     fn silence(&mut self, holes: &[Row]) -> Result<bool, StoreError> {
-        holes.iter().for_each(|row| silence(self, row.commit));
+        for row in holes {
+            silence(self, row.commit);
+        }
         Ok(false)
     }
 
     fn remove_sessions(&mut self, sessions: &[SessionKey]) -> Result<u64, StoreError> {
         let known = sessions.iter().filter(|key| self.sessions.contains(key)).count();
-        sessions.iter().for_each(|key| forget_session(self, key));
+        for key in sessions {
+            forget_session(self, key);
+        }
         Ok(to_u64(known))
     }
 

@@ -4,12 +4,10 @@
 
 use stemmata_model::{ArtifactId, Event, EventSeq, LedgerId, Payload, Timestamp, Topic, to_u64};
 use stemmata_store::rules::checks::{
-    check_append, check_change, check_epoch, check_key, check_keys, check_marks, check_query, check_reach,
+    self, check_append, check_change, check_epoch, check_keys, check_place, check_query, check_reach,
     check_state,
 };
-use stemmata_store::rules::events::{
-    Filling, bytes_of, event, gone, is_output, is_there, next_time, numbered,
-};
+use stemmata_store::rules::events::{Filling, bytes_of, event, gone, is_output, is_there, next_time};
 use stemmata_store::rules::output::{exceeds, receipt_after};
 use stemmata_store::{
     Append, Appended, CURSOR_STATES, DerivedEvents, EventKey, EventPage, EventQuery, Keyed, Ledger,
@@ -78,16 +76,10 @@ impl Logs {
 
     pub(crate) fn append(&mut self, append: Append) -> Result<Appended, StoreError> {
         check_append(&append)?;
+        let mut ledger = self.ledger(&append.ledger).unwrap_or_else(|| made(&append.ledger, append.now));
+        let at = (ledger.last, ledger.epoch);
+        let (first, last) = check_place(&append, at, |key| Ok(self.key(&append.ledger, key)))?;
         let id = append.ledger;
-        let mut ledger = self.ledger(&id).unwrap_or_else(|| made(&id, append.now));
-        if let Some(expected) = append.expected.filter(|expected| *expected != ledger.last) {
-            return Err(StoreError::SequenceMoved { ledger: id, expected, found: ledger.last });
-        }
-        check_epoch(&id, append.epoch, ledger.epoch)?;
-        for new in &append.keys {
-            check_key(&id, self.key(&id, new.key), append.now)?;
-        }
-        let (first, last) = numbered(ledger.last, append.events.len())?;
         for keyed in append.keys.iter().filter_map(|new| Keyed::placed(new, first)) {
             self.keys.put((id.clone(), keyed.key), keyed);
         }
@@ -168,14 +160,9 @@ impl Logs {
             }
         }
         let mut ledger = self.ledger(&change.ledger).unwrap_or_else(|| made(&change.ledger, change.now));
-        ledger.marks.retain(|mark| !change.let_go.contains(mark));
-        ledger.marks.extend(change.marks);
-        ledger.marks.sort();
-        ledger.marks.dedup();
-        check_marks(ledger.marks.len())?;
-        ledger.root = change.root.or(ledger.root);
-        ledger.compacted_at = change.compacted_at.or(ledger.compacted_at);
-        self.ledgers.put(change.ledger, ledger);
+        let id = change.ledger.clone();
+        checks::change(change, &mut ledger.marks, (&mut ledger.root, &mut ledger.compacted_at))?;
+        self.ledgers.put(id, ledger);
         Ok(())
     }
 

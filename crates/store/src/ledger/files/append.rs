@@ -5,10 +5,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use stemmata_model::{EventSeq, LedgerId, NewEvent};
+use stemmata_model::{EventSeq, LedgerId};
 
 use super::desk::{Alone, Desk, Loaded};
-use super::folder::{EVENTS, INDEX, META, again, failed};
+use super::folder::{EVENTS, INDEX, META, failed};
 use super::index::INDEX_EVENTS_MIN;
 use super::line::{Batch, Record};
 use super::meta::Meta;
@@ -17,23 +17,23 @@ use super::scan::Place;
 use super::{FileLog, names};
 use crate::error::StoreError;
 use crate::ledger::{Append, Appended, Durability, EventKey, Keyed};
-use crate::rules::checks::{check_epoch, check_key};
-use crate::rules::events::{event, next_time, numbered};
+use crate::rules::checks::check_place;
+use crate::rules::events::{event, new_bytes, next_time};
 
 /// Bytes of events in one write after which no more appends join it.
-const GROUP_BYTES: usize = 8 * 1024 * 1024;
+const GROUP_BYTES: u64 = 8 * 1024 * 1024;
 
 /// An append that waits.
 #[derive(Debug)]
 pub(super) struct Ticket {
     append: Append,
-    bytes: usize,
+    bytes: u64,
     done: Mutex<Option<Result<Appended, StoreError>>>,
 }
 
 impl Ticket {
     fn new(append: Append) -> Self {
-        let bytes = append.events.iter().map(bytes_of).sum();
+        let bytes = append.events.iter().map(|event| new_bytes(&event.payload)).sum();
         Self { append, bytes, done: Mutex::new(None) }
     }
 
@@ -79,15 +79,6 @@ impl Drop for Leading<'_> {
     }
 }
 
-fn bytes_of(event: &NewEvent) -> usize {
-    match &event.payload {
-        stemmata_model::NewPayload::Plain { text, data } => {
-            text.as_ref().map_or(0, String::len) + data.as_ref().map_or(0, |data| data.as_str().len())
-        }
-        stemmata_model::NewPayload::Line(line) => line.as_str().len(),
-    }
-}
-
 /// Lines that are to be written at once.
 struct Plan {
     lines: String,
@@ -114,9 +105,10 @@ impl FileLog {
             drop(queue);
             let leading = Leading { desk, group, is_done: false };
             let appends: Vec<&Append> = leading.group.iter().map(|ticket| &ticket.append).collect();
-            let results = self
-                .write_group(desk, &appends)
-                .unwrap_or_else(|error| appends.iter().map(|_| Err(again(&error))).collect());
+            let results = self.write_group(desk, &appends).unwrap_or_else(|error| {
+                let again = || error.again("appending a group of events");
+                appends.iter().map(|_| Err(again())).collect()
+            });
             leading.end(results);
             queue = desk.queue();
         }
@@ -263,7 +255,7 @@ fn write_plan(
             loaded.catalog.durable = loaded.catalog.last();
             pen
         };
-        (pen, loaded.catalog.end(), plan(loaded, &desk.id, (appends, epoch)))
+        (pen, loaded.catalog.end(), plan(loaded, (appends, epoch)))
     };
     if plan.batches.is_empty() {
         if let Some(loaded) = &mut desk.view().loaded {
@@ -321,23 +313,17 @@ fn moved(ledger: &LedgerId, append: &Append, found: u64) -> Result<Appended, Sto
 }
 
 /// Gives numbers, times and links to the events of appends, one after the other.
-fn plan(loaded: &Loaded, id: &LedgerId, (appends, epoch): (&[&Append], u64)) -> Plan {
+fn plan(loaded: &Loaded, (appends, epoch): (&[&Append], u64)) -> Plan {
     let catalog = &loaded.catalog;
     let (mut last, mut last_at, mut link) = (catalog.last(), catalog.last_at, catalog.link);
     let mut byte = catalog.end();
     let mut plan = Plan { lines: String::new(), batches: Vec::new(), results: Vec::new() };
     let mut given: HashMap<EventKey, Keyed> = HashMap::new();
     for append in appends {
-        if append.expected.is_some_and(|expected| expected != last) {
-            plan.results.push(moved(id, append, last));
-            continue;
-        }
         let known =
-            |key: EventKey| given.get(&key).copied().or_else(|| loaded.catalog.keys.get(&key).copied());
-        let mut keys = append.keys.iter().map(|new| check_key(id, known(new.key), append.now));
-        let is_free = check_epoch(id, append.epoch, epoch).and_then(|()| keys.try_for_each(|free| free));
+            |key: EventKey| Ok(given.get(&key).copied().or_else(|| loaded.catalog.keys.get(&key).copied()));
         let size = append.events.len();
-        let (first_seq, last_seq) = match is_free.and_then(|()| numbered(last, size)) {
+        let (first_seq, last_seq) = match check_place(append, (last, epoch), known) {
             Ok(ends) => ends,
             Err(error) => {
                 plan.results.push(Err(error));

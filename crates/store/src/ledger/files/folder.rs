@@ -305,31 +305,3 @@ pub(super) fn damaged(path: &Path, finding: String) -> StoreError {
 pub(super) fn stopped(path: &Path, at: &Damaged) -> StoreError {
     damaged(path, Finding::of_damaged(path, at).to_string())
 }
-
-/// Makes the error of a group once more for each of its members.
-pub(super) fn again(error: &StoreError) -> StoreError {
-    match error {
-        StoreError::Locked { waited_ms } => StoreError::Locked { waited_ms: *waited_ms },
-        StoreError::Full { operation } => StoreError::Full { operation },
-        StoreError::ReadOnly { operation } => StoreError::ReadOnly { operation },
-        StoreError::TooNew { found, supported } => {
-            StoreError::TooNew { found: *found, supported: *supported }
-        }
-        StoreError::NotAStore { path, reason } => {
-            StoreError::NotAStore { path: path.clone(), reason: reason.clone() }
-        }
-        StoreError::LedgerDamaged { path, finding } => {
-            StoreError::LedgerDamaged { path: path.clone(), finding: finding.clone() }
-        }
-        StoreError::Io { operation, path, source } => {
-            let source = match source.raw_os_error() {
-                Some(number) => io::Error::from_raw_os_error(number),
-                None => io::Error::new(source.kind(), source.to_string()),
-            };
-            StoreError::Io { operation, path: path.clone(), source }
-        }
-        other => {
-            StoreError::Backend { operation: "appending a group of events", source: other.to_string().into() }
-        }
-    }
-}

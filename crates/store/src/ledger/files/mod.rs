@@ -47,7 +47,7 @@ use crate::error::StoreError;
 use crate::files::{Files, SystemFiles};
 use crate::maintain::surroundings::refuse_network;
 use crate::patience::Patience;
-use crate::rules::checks::{check_append, check_change, check_keys, check_marks, check_query};
+use crate::rules::checks::{self, check_append, check_change, check_keys, check_marks, check_query};
 use answer::answer;
 use desk::Desk;
 use folder::{EVENTS, Folder, Hold, META, failed, stopped};
@@ -282,13 +282,7 @@ impl FileLog {
         let mut meta =
             found.unwrap_or_else(|| Meta::new(desk.id.clone(), change.now, self.options.integrity));
         let before = meta.clone();
-        meta.marks.retain(|mark| !change.let_go.contains(mark));
-        meta.marks.extend(change.marks);
-        meta.marks.sort();
-        meta.marks.dedup();
-        check_marks(meta.marks.len())?;
-        meta.root = change.root.or(meta.root);
-        meta.compacted_at = change.compacted_at.or(meta.compacted_at);
+        checks::change(change, &mut meta.marks, (&mut meta.root, &mut meta.compacted_at))?;
         if is_new {
             return self.make_ledger(&alone, &meta);
         }

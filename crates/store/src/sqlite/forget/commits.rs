@@ -49,7 +49,7 @@ pub(in crate::sqlite) fn remove(connection: &Connection, gone: &[Row]) -> Result
     }
     name(connection, gone)?;
     for sql in REMOVALS {
-        connection.execute(sql, []).during(REMOVING)?;
+        connection.during(REMOVING).run(sql, [])?;
     }
     move_tips(connection)?;
     connection
@@ -64,12 +64,10 @@ pub(in crate::sqlite) fn remove(connection: &Connection, gone: &[Row]) -> Result
         connection.during(REMOVING).run(sql, [parent])?;
     }
     // Numbers of rows that are gone may be given again: packing must look at those again.
-    connection
-        .execute(
-            "UPDATE store SET packed_commit = min(packed_commit, (SELECT ifnull(max(row), 0) FROM commits))",
-            [],
-        )
-        .during(REMOVING)?;
+    connection.during(REMOVING).run(
+        "UPDATE store SET packed_commit = min(packed_commit, (SELECT ifnull(max(row), 0) FROM commits))",
+        [],
+    )?;
     Ok(())
 }
 
@@ -107,12 +105,10 @@ pub(in crate::sqlite) fn remove_sessions(
     let mut removed = 0;
     for key in sessions {
         remove_sightings(connection, key)?;
-        removed += connection
-            .execute(
-                "DELETE FROM session WHERE path = ?1 AND machine = ?2",
-                params![key.path, key.machine.as_str()],
-            )
-            .during(REMOVING)?;
+        removed += connection.during(REMOVING).run(
+            "DELETE FROM session WHERE path = ?1 AND machine = ?2",
+            params![key.path, key.machine.as_str()],
+        )?;
         let place = PlaceKey::new(&key.path, key.machine.as_str());
         for of in [OfPlace::Cursor, OfPlace::Placement] {
             place.remove(connection, of).during(REMOVING)?;
@@ -130,8 +126,9 @@ pub(in crate::sqlite) fn clear_sessions(connection: &Connection, wish: &Forget) 
         cleared += place.remove(connection, OfPlace::Cursor).during(CLEARING)?;
     }
     for key in &wish.untitled {
-        cleared += connection
-            .during(CLEARING).run("UPDATE session SET title = NULL, seal = NULL WHERE path = ?1 AND machine = ?2 AND title IS NOT NULL", [key.path.as_str(), key.machine.as_str()])?;
+        let sql = "UPDATE session SET title = NULL, seal = NULL WHERE path = ?1 AND machine = ?2 \
+                   AND title IS NOT NULL";
+        cleared += connection.during(CLEARING).run(sql, [key.path.as_str(), key.machine.as_str()])?;
     }
     Ok(cleared > 0)
 }
@@ -162,7 +159,7 @@ fn remove_sightings(connection: &Connection, key: &SessionKey) -> Result<(), Sto
         "DELETE FROM sighting WHERE origin IN (SELECT row FROM temp.touched)",
         "DELETE FROM origin WHERE row IN (SELECT row FROM temp.touched)",
     ] {
-        connection.execute(sql, []).during(REMOVING)?;
+        connection.during(REMOVING).run(sql, [])?;
     }
     Ok(())
 }
@@ -189,13 +186,12 @@ fn move_tips(connection: &Connection) -> Result<(), StoreError> {
         let standing = move_tip(row, |row| step(connection, row))?;
         let tip = standing.map(|standing| standing.tip.to_bytes());
         let number = |of: fn(Standing) -> u64| standing.map_or(0, of).cast_signed();
-        connection
-            .execute(
-                "UPDATE session SET tip = ?3, title = iif(?3 IS NULL, NULL, title), commits = ?4, messages = ?5, \
-                 bytes = ?6, seal = NULL WHERE path = ?1 AND machine = ?2",
-                params![path, machine, tip, number(|s| s.commits), number(|s| s.messages), number(|s| s.bytes)],
-            )
-            .during(REMOVING)?;
+        let sql = "UPDATE session SET tip = ?3, title = iif(?3 IS NULL, NULL, title), commits = ?4, messages = ?5, \
+                 bytes = ?6, seal = NULL WHERE path = ?1 AND machine = ?2";
+        connection.during(REMOVING).run(
+            sql,
+            params![path, machine, tip, number(|s| s.commits), number(|s| s.messages), number(|s| s.bytes)],
+        )?;
     }
     Ok(())
 }

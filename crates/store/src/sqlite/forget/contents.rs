@@ -92,12 +92,12 @@ impl Contents for Tables<'_> {
 
     fn replace(&mut self, of: i64, pieces: Vec<Piece>) -> Result<(), StoreError> {
         self.connection
-            .execute(
+            .during(SWEEPING)
+            .run(
                 "UPDATE content SET bytes = ?2 WHERE row = ?1 AND coding = 3",
                 params![of, pieces::encode(&pieces)],
             )
             .map(drop)
-            .during(SWEEPING)
     }
 
     fn forget_lines(&mut self, of: &BTreeSet<i64>) -> Result<(u64, BTreeSet<i64>), StoreError> {
@@ -115,14 +115,9 @@ impl Contents for Tables<'_> {
                 delete(self.connection, *row)?;
             }
         }
-        self.connection
-            .execute(
-                "UPDATE store SET packed_content = min(packed_content, (SELECT max(ifnull(max(row), 0), \
-                 (SELECT ifnull(max(row), 0) FROM packed)) FROM content))",
-                [],
-            )
-            .map(drop)
-            .during(SWEEPING)
+        let sql = "UPDATE store SET packed_content = min(packed_content, (SELECT max(ifnull(max(row), 0), \
+                 (SELECT ifnull(max(row), 0) FROM packed)) FROM content))";
+        self.connection.during(SWEEPING).run(sql, []).map(drop)
     }
 }
 
@@ -138,23 +133,19 @@ impl Tables<'_> {
         let (coding, stored) = encode(bytes);
         if let Some(Known { row, .. }) = found {
             // The same bytes as a list, or as a hole: the row stays and has them by itself from now on.
-            self.connection
-                .execute(
-                    "UPDATE content SET coding = ?2, dictionary = ?3, referred = 1, bytes = ?4 WHERE row = ?1",
-                    params![row, coding.number(), coding.dictionary(), stored],
-                )
-                .during(SWEEPING)?;
+            self.connection.during(SWEEPING).run(
+                "UPDATE content SET coding = ?2, dictionary = ?3, referred = 1, bytes = ?4 WHERE row = ?1",
+                params![row, coding.number(), coding.dictionary(), stored],
+            )?;
             pack_again(self.connection, row)?;
             return Ok(row);
         }
-        self.connection
-            .execute(
-                "INSERT INTO content (row, hash, length, coding, dictionary, referred, bytes) \
+        let sql = "INSERT INTO content (row, hash, length, coding, dictionary, referred, bytes) \
                  VALUES (1 + max((SELECT ifnull(max(row), 0) FROM content), \
-                 (SELECT ifnull(max(row), 0) FROM packed)), ?1, ?2, ?3, ?4, 1, ?5)",
-                params![hash.as_bytes(), length, coding.number(), coding.dictionary(), stored],
-            )
-            .during(SWEEPING)?;
+                 (SELECT ifnull(max(row), 0) FROM packed)), ?1, ?2, ?3, ?4, 1, ?5)";
+        self.connection
+            .during(SWEEPING)
+            .run(sql, params![hash.as_bytes(), length, coding.number(), coding.dictionary(), stored])?;
         Ok(self.connection.last_insert_rowid())
     }
 }

@@ -11,7 +11,7 @@ use rusqlite::Connection;
 
 use crate::error::{StoreError, StoreErrorKind};
 use crate::rules::prepare::Prepared;
-use crate::sqlite::failure::{During, again};
+use crate::sqlite::failure::During;
 use crate::sqlite::statements::one;
 use crate::sqlite::write::{Answer, Memory, apply};
 
@@ -172,7 +172,8 @@ impl Writer {
         match answers {
             Ok(answers) => answers,
             Err(error) => {
-                let copies: Vec<Answer> = batches.iter().skip(1).map(|_| Err(again(&error))).collect();
+                let copies: Vec<Answer> =
+                    batches.iter().skip(1).map(|_| Err(error.again("writing a group of batches"))).collect();
                 std::iter::once(Err(error)).chain(copies).collect()
             }
         }

@@ -92,14 +92,9 @@ pub(in crate::sqlite) fn places_of(
 /// Says whether a ledger has saved states that may hold words of its events.
 pub(in crate::sqlite) fn has_folded(connection: &Connection, ledger: i64) -> Result<bool, StoreError> {
     let kept = i64::try_from(CURSOR_STATES.len()).expect("a short word");
-    connection
-        .query_row(
-            "SELECT EXISTS (SELECT 1 FROM state WHERE ledger = ?1 \
-             AND substr(CAST(name AS BLOB), 1, ?3) <> CAST(?2 AS BLOB))",
-            rusqlite::params![ledger, CURSOR_STATES, kept],
-            |row| row.get(0),
-        )
-        .during(FORGETTING)
+    let sql = "SELECT EXISTS (SELECT 1 FROM state WHERE ledger = ?1 \
+             AND substr(CAST(name AS BLOB), 1, ?3) <> CAST(?2 AS BLOB))";
+    connection.during(FORGETTING).only(sql, rusqlite::params![ledger, CURSOR_STATES, kept], one)
 }
 
 /// Forgets the events whose line is one of these contents.
@@ -132,12 +127,12 @@ pub(in crate::sqlite) fn drop_memories(connection: &Connection) -> Result<bool, 
     }
     let length = i64::try_from(MEMORY_STATES.len()).expect("a short word");
     connection
-        .execute(
+        .during("dropping saved states")
+        .run(
             "DELETE FROM state WHERE substr(CAST(name AS BLOB), 1, ?2) = CAST(?1 AS BLOB)",
             rusqlite::params![MEMORY_STATES, length],
         )
         .map(|dropped| dropped > 0)
-        .during("dropping saved states")
 }
 
 /// Places of events that say something, by ledger.
@@ -188,12 +183,10 @@ fn forget(connection: &Connection, places: ByLedger) -> Result<Went, StoreError>
         ledger.epoch = ledger.epoch.saturating_add(1);
         ledger.put(connection)?;
         let kept = i64::try_from(CURSOR_STATES.len()).expect("a short word");
-        connection
-            .execute(
-                "DELETE FROM state WHERE ledger = ?1 AND substr(CAST(name AS BLOB), 1, ?3) <> CAST(?2 AS BLOB)",
-                rusqlite::params![row, CURSOR_STATES, kept],
-            )
-            .during("dropping saved states")?;
+        connection.during("dropping saved states").run(
+            "DELETE FROM state WHERE ledger = ?1 AND substr(CAST(name AS BLOB), 1, ?3) <> CAST(?2 AS BLOB)",
+            rusqlite::params![row, CURSOR_STATES, kept],
+        )?;
     }
     let mut alone = BTreeSet::new();
     for line in lines {

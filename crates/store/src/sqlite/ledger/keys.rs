@@ -7,7 +7,7 @@ use super::rows::{FORGOTTEN, place};
 use crate::error::StoreError;
 use crate::ledger::{EventKey, Keyed};
 use crate::sqlite::failure::During;
-use crate::sqlite::seals::{EVENT_KEY, execute_sealed};
+use crate::sqlite::seals::EVENT_KEY;
 use crate::sqlite::statements::columns;
 
 const READING: &str = "reading keys of events";
@@ -39,15 +39,14 @@ pub(in crate::sqlite) fn find(
 pub(in crate::sqlite) fn put(connection: &Connection, ledger: i64, keyed: &Keyed) -> Result<(), StoreError> {
     let (key, digest) = (keyed.key.as_bytes(), keyed.digest.as_bytes());
     let [first, last] = [keyed.first, keyed.last].map(|seq| seq.get().cast_signed());
-    execute_sealed(
-        connection,
-        "INSERT OR REPLACE INTO event_key (ledger, key, digest, first, last, until, seal) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-        &EVENT_KEY,
-        params![ledger, key, digest, first, last, keyed.until.map(Timestamp::as_micros)],
-        WRITING,
-    )
-    .map(drop)
+    connection
+        .during(WRITING)
+        .insert_sealed(
+            "INSERT OR REPLACE",
+            &EVENT_KEY,
+            params![ledger, key, digest, first, last, keyed.until.map(Timestamp::as_micros)],
+        )
+        .map(drop)
 }
 
 /// Removes keys that are over, a few at once.

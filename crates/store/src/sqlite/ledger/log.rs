@@ -5,17 +5,23 @@
 use std::sync::atomic::Ordering;
 
 use rusqlite::params;
-use stemmata_model::{EventSeq, LedgerId, SessionId, Timestamp, Topic};
+use stemmata_model::{EventSeq, Json, LedgerId, SessionId, Timestamp, Topic};
 
+use super::keys;
+use super::names::Names;
 use super::output::Trim;
-use super::rows::LedgerRow;
+use super::read::{READING, known, ledger_id};
+use super::rows::{LedgerRow, ReceiptRow, ledger_columns};
 use crate::error::StoreError;
 use crate::ledger::{
     Append, Appended, Durability, EventKey, EventLog, EventPage, EventQuery, Keyed, Ledger, LedgerChange,
     Places, Receipt, SavedState,
 };
 use crate::rules::checks::{check_keys, check_query};
-use crate::sqlite::failure::During;
+use crate::sqlite::failure::{During, unreadable};
+use crate::sqlite::read::commits::sql_limit;
+use crate::sqlite::read::names::LAST;
+use crate::sqlite::statements::{columns, one};
 use crate::sqlite::{SqliteStore, waited};
 use crate::write::Write;
 
@@ -33,19 +39,35 @@ impl EventLog for SqliteStore {
 
     fn keyed(&self, ledger: &LedgerId, keys: &[EventKey], now: Timestamp) -> Result<Vec<Keyed>, StoreError> {
         check_keys(keys.len())?;
-        self.read(|reader| reader.keyed(ledger, keys, now))
+        self.within_read(|connection| {
+            let Some(LedgerRow { row, .. }) = LedgerRow::find(connection, ledger)? else {
+                return Ok(Vec::new());
+            };
+            let found = keys.iter().filter_map(|key| keys::find(connection, row, *key).transpose());
+            found.filter(|keyed| keyed.as_ref().map_or(true, |keyed| keyed.holds(now))).collect()
+        })
     }
 
     fn ledger(&self, id: &LedgerId) -> Result<Option<Ledger>, StoreError> {
-        self.read(|reader| reader.ledger(id))
+        self.within_read(|connection| {
+            LedgerRow::find(connection, id)?.map(|row| known(connection, row)).transpose()
+        })
     }
 
     fn ledgers(&self, after: Option<&LedgerId>, limit: usize) -> Result<Vec<Ledger>, StoreError> {
-        self.read(|reader| reader.ledgers(after, limit))
+        let values = params![after.map_or("", LedgerId::as_str), sql_limit(limit)];
+        let sql = concat!("SELECT ", ledger_columns!(), " FROM ledger WHERE id > ?1 ORDER BY id LIMIT ?2");
+        self.within_read(|connection| {
+            let rows: Vec<LedgerRow> = connection.during(READING).list(sql, values, LedgerRow::take)?;
+            rows.into_iter().map(|row| known(connection, row)).collect()
+        })
     }
 
     fn ledger_marked(&self, mark: &str) -> Result<Option<LedgerId>, StoreError> {
-        self.read(|reader| reader.ledger_marked(mark))
+        let sql = "SELECT l.id FROM ledger_mark m JOIN ledger l ON l.row = m.ledger WHERE m.mark = ?1";
+        let id: Option<String> =
+            self.within_read(|connection| connection.during(READING).first(sql, [mark], one))?;
+        id.map(|id| ledger_id(&id)).transpose()
     }
 
     fn change_ledger(&self, change: LedgerChange) -> Result<(), StoreError> {
@@ -53,7 +75,15 @@ impl EventLog for SqliteStore {
     }
 
     fn receipt(&self, ledger: &LedgerId, topic: &Topic) -> Result<Option<Receipt>, StoreError> {
-        self.read(|reader| reader.receipt(ledger, topic))
+        self.within_read(|connection| {
+            let Some(ledger) = LedgerRow::find(connection, ledger)? else { return Ok(None) };
+            let Some(topic) = Names::default().find(connection, topic.as_str())? else { return Ok(None) };
+            let row = ReceiptRow::load(connection, (ledger.row, topic))?;
+            if row.receipt.is_some() && !row.is_sound {
+                return Err(unreadable("receipt.through", &"it", &"no place"));
+            }
+            Ok(row.receipt)
+        })
     }
 
     fn trim(&self, ledger: &LedgerId, topic: &Topic, through: EventSeq) -> Result<u64, StoreError> {
@@ -90,7 +120,17 @@ impl EventLog for SqliteStore {
     }
 
     fn saved_states(&self, ledger: &LedgerId, prefix: &str) -> Result<Vec<SavedState>, StoreError> {
-        self.read(|reader| reader.saved_states(ledger, prefix))
+        type Columns = (String, u32, i64, Option<String>, String);
+        let sql = "SELECT s.name, s.version, s.through, s.position, s.state FROM ledger l JOIN state s \
+                   ON s.ledger = l.row WHERE l.id = ?1 AND s.name >= ?2 AND s.name < ?3 ORDER BY s.name";
+        let values = [ledger.as_str(), prefix, &format!("{prefix}{LAST}")];
+        let rows: Vec<Columns> = self
+            .within_read(|connection| connection.during("reading saved states").list(sql, values, columns))?;
+        let state = |(name, version, through, position, state): Columns| {
+            let state = Json::parse(&state).map_err(|error| unreadable("state.state", &name, &error))?;
+            Ok(SavedState { name, version, through: through.cast_unsigned(), position, state })
+        };
+        rows.into_iter().map(state).collect()
     }
 
     fn drop_states(&self, ledger: &LedgerId, prefix: &str) -> Result<(), StoreError> {
@@ -102,14 +142,10 @@ impl EventLog for SqliteStore {
                     row.epoch = row.epoch.saturating_add(1);
                     row.put(connection)?;
                 }
+                let sql = "DELETE FROM state WHERE ledger = (SELECT row FROM ledger WHERE id = ?1) AND name >= ?2 \
+                         AND substr(CAST(name AS BLOB), 1, ?3) = CAST(?2 AS BLOB)";
                 connection
-                    .execute(
-                        "DELETE FROM state WHERE ledger = (SELECT row FROM ledger WHERE id = ?1) AND name >= ?2 \
-                         AND substr(CAST(name AS BLOB), 1, ?3) = CAST(?2 AS BLOB)",
-                        params![ledger.as_str(), prefix, length],
-                    )
-                    .map(|_| ())
-                    .during("dropping saved states")
+                    .during("dropping saved states").run(sql, params![ledger.as_str(), prefix, length]).map(|_| ())
             })
         });
         dropped.map_err(|error| waited(error, &self.options))

@@ -3,14 +3,13 @@
 //! How events are found is `query`'s.
 
 use rusqlite::params;
-use stemmata_model::{CommitId, Json, LedgerId, Payload, Timestamp, Topic};
+use stemmata_model::{CommitId, LedgerId, Payload};
 
-use super::keys;
 use super::names::Names;
 use super::query::Asked;
-use super::rows::{EventRow, LedgerRow, ReceiptRow, place};
+use super::rows::{EventRow, LedgerRow, place};
 use crate::error::StoreError;
-use crate::ledger::{Coverage, EventKey, EventPage, EventQuery, Filling, Keyed, Ledger, Receipt, SavedState};
+use crate::ledger::{Coverage, EventPage, EventQuery, Filling, Ledger};
 use crate::rules::ledger_rows::line;
 use crate::sqlite::failure::{During, unreadable};
 use crate::sqlite::read::Reader;
@@ -19,7 +18,7 @@ use crate::sqlite::read::contents::read_row;
 use crate::sqlite::read::literals::Literals;
 use crate::sqlite::statements::{columns, one};
 
-const READING: &str = "reading a ledger";
+pub(super) const READING: &str = "reading a ledger";
 
 /// How often a read begins again whose lines are forgotten meanwhile.
 const TRIES_MAX: usize = 4;
@@ -40,91 +39,6 @@ impl Reader {
         }
         self.names = names;
         result?.ok_or_else(|| unreadable("event.content", ledger, &"lines that go while they are read"))
-    }
-
-    pub(in crate::sqlite) fn keyed(
-        &mut self,
-        ledger: &LedgerId,
-        keys: &[EventKey],
-        now: Timestamp,
-    ) -> Result<Vec<Keyed>, StoreError> {
-        self.within_read(|connection| {
-            let Some(LedgerRow { row, .. }) = LedgerRow::find(connection, ledger)? else {
-                return Ok(Vec::new());
-            };
-            let found = keys.iter().filter_map(|key| keys::find(connection, row, *key).transpose());
-            found.filter(|keyed| keyed.as_ref().map_or(true, |keyed| keyed.holds(now))).collect()
-        })
-    }
-
-    pub(in crate::sqlite) fn ledger(&mut self, id: &LedgerId) -> Result<Option<Ledger>, StoreError> {
-        self.within_read(|connection| {
-            LedgerRow::find(connection, id)?.map(|row| known(connection, row)).transpose()
-        })
-    }
-
-    pub(in crate::sqlite) fn ledgers(
-        &mut self,
-        after: Option<&LedgerId>,
-        limit: usize,
-    ) -> Result<Vec<Ledger>, StoreError> {
-        let after = after.map_or("", LedgerId::as_str);
-        self.within_read(|connection| {
-            let sql = "SELECT row, id, created_at, last, last_at, root, compacted_at, output_events, output_bytes, \
-                     epoch FROM ledger WHERE id > ?1 ORDER BY id LIMIT ?2";
-            let rows: Vec<LedgerRow> = connection
-                .during(READING).list(sql, params![after, i64::try_from(limit).unwrap_or(i64::MAX)], LedgerRow::take)?;
-            rows.into_iter().map(|row| known(connection, row)).collect()
-        })
-    }
-
-    pub(in crate::sqlite) fn ledger_marked(&self, mark: &str) -> Result<Option<LedgerId>, StoreError> {
-        let id: Option<String> = self.connection().during(READING).first(
-            "SELECT l.id FROM ledger_mark m JOIN ledger l ON l.row = m.ledger WHERE m.mark = ?1",
-            [mark],
-            one,
-        )?;
-        id.map(|id| ledger_id(&id)).transpose()
-    }
-
-    pub(in crate::sqlite) fn receipt(
-        &mut self,
-        ledger: &LedgerId,
-        topic: &Topic,
-    ) -> Result<Option<Receipt>, StoreError> {
-        self.within_read(|connection| {
-            let Some(ledger) = LedgerRow::find(connection, ledger)? else { return Ok(None) };
-            let Some(topic) = Names::default().find(connection, topic.as_str())? else { return Ok(None) };
-            let row = ReceiptRow::load(connection, (ledger.row, topic))?;
-            if row.receipt.is_some() && !row.is_sound {
-                return Err(unreadable("receipt.through", &"it", &"no place"));
-            }
-            Ok(row.receipt)
-        })
-    }
-
-    pub(in crate::sqlite) fn saved_states(
-        &self,
-        ledger: &LedgerId,
-        prefix: &str,
-    ) -> Result<Vec<SavedState>, StoreError> {
-        let operation = "reading saved states";
-        let sql = "SELECT s.name, s.version, s.through, s.position, s.state FROM ledger l JOIN state s \
-                   ON s.ledger = l.row WHERE l.id = ?1 AND s.name >= ?2 ORDER BY s.name";
-        let mut statement = self.connection().prepare_cached(sql).during(operation)?;
-        let rows = statement.query_and_then([ledger.as_str(), prefix], columns).during(operation)?;
-        let mut found = Vec::new();
-        for row in rows {
-            let (name, version, through, position, state): (String, _, i64, _, String) =
-                row.during(operation)?;
-            if !name.starts_with(prefix) {
-                break;
-            }
-            let through = through.cast_unsigned();
-            let state = Json::parse(&state).map_err(|error| unreadable("state.state", &name, &error))?;
-            found.push(SavedState { name, version, through, position, state });
-        }
-        Ok(found)
     }
 
     pub(in crate::sqlite) fn coverage(&self, commit: CommitId) -> Result<Option<Coverage>, StoreError> {
@@ -153,11 +67,11 @@ impl Reader {
     }
 }
 
-fn ledger_id(id: &str) -> Result<LedgerId, StoreError> {
+pub(super) fn ledger_id(id: &str) -> Result<LedgerId, StoreError> {
     LedgerId::new(id).map_err(|error| unreadable("ledger.id", &id, &error))
 }
 
-fn known(connection: &rusqlite::Connection, row: LedgerRow) -> Result<Ledger, StoreError> {
+pub(super) fn known(connection: &rusqlite::Connection, row: LedgerRow) -> Result<Ledger, StoreError> {
     let marks = connection.during(READING).list(
         "SELECT mark FROM ledger_mark WHERE ledger = ?1 ORDER BY mark",
         [row.row],

@@ -8,9 +8,10 @@ use stemmata_model::{ArtifactId, EventSeq, Gone, LedgerId, Timestamp, artifact_i
 
 use crate::error::StoreError;
 use crate::ledger::Receipt;
+use crate::rules::events::{plain_bytes, plain_length};
 use crate::sqlite::failure::During;
-use crate::sqlite::seals::{EVENT, LEDGER, RECEIPT, execute_sealed};
-use crate::sqlite::statements::columns;
+use crate::sqlite::seals::{EVENT, LEDGER, RECEIPT};
+use crate::sqlite::statements::{columns, one};
 
 pub(in crate::sqlite) use crate::rules::ledger_rows::{
     EventRow, FORGOTTEN, LINE, LedgerRow, PLAIN, ReceiptRow, TRIMMED, place,
@@ -19,23 +20,26 @@ pub(in crate::sqlite) use crate::rules::ledger_rows::{
 const READING: &str = "reading a ledger";
 const WRITING: &str = "writing a ledger";
 
+/// The columns of a ledger, in the order in which they are taken.
+macro_rules! ledger_columns {
+    () => {
+        "row, id, created_at, last, last_at, root, compacted_at, output_events, output_bytes, epoch"
+    };
+}
+
+pub(in crate::sqlite) use ledger_columns;
+
 impl LedgerRow {
     pub(in crate::sqlite) fn find(
         connection: &Connection,
         id: &LedgerId,
     ) -> Result<Option<Self>, StoreError> {
-        let sql = concat!(
-            "SELECT row, id, created_at, last, last_at, root, compacted_at, output_events, output_bytes, epoch ",
-            "FROM ledger WHERE id = ?1"
-        );
+        let sql = concat!("SELECT ", ledger_columns!(), " FROM ledger WHERE id = ?1");
         connection.during(READING).first(sql, [id.as_str()], Self::take)
     }
 
     pub(in crate::sqlite) fn load(connection: &Connection, row: i64) -> Result<Option<Self>, StoreError> {
-        let sql = concat!(
-            "SELECT row, id, created_at, last, last_at, root, compacted_at, output_events, output_bytes, epoch ",
-            "FROM ledger WHERE row = ?1"
-        );
+        let sql = concat!("SELECT ", ledger_columns!(), " FROM ledger WHERE row = ?1");
         connection.during(READING).first(sql, [row], Self::take)
     }
 
@@ -61,11 +65,8 @@ impl LedgerRow {
         id: &LedgerId,
         now: Timestamp,
     ) -> Result<Self, StoreError> {
-        const SQL: &str = "INSERT INTO ledger (row, id, created_at, last, last_at, root, compacted_at, output_events, \
-             output_bytes, epoch, seal) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
-        let row: i64 = connection
-            .query_row("SELECT ifnull(max(row), 0) + 1 FROM ledger", [], |row| row.get(0))
-            .during(WRITING)?;
+        let row: i64 =
+            connection.during(WRITING).only("SELECT ifnull(max(row), 0) + 1 FROM ledger", [], one)?;
         let made = Self {
             row,
             id: id.as_str().to_owned(),
@@ -78,7 +79,7 @@ impl LedgerRow {
             output_bytes: 0,
             epoch: 0,
         };
-        execute_sealed(connection, SQL, &LEDGER, &made.values(), WRITING)?;
+        connection.during(WRITING).insert_sealed("INSERT", &LEDGER, &made.values())?;
         Ok(made)
     }
 
@@ -86,7 +87,7 @@ impl LedgerRow {
     pub(in crate::sqlite) fn put(&self, connection: &Connection) -> Result<(), StoreError> {
         const SQL: &str = "UPDATE ledger SET last = ?4, last_at = ?5, root = ?6, compacted_at = ?7, output_events = ?8, \
              output_bytes = ?9, epoch = ?10, seal = ?11 WHERE row = ?1 AND id = ?2 AND created_at = ?3";
-        execute_sealed(connection, SQL, &LEDGER, &self.values(), WRITING).map(|_| ())
+        connection.during(WRITING).seal(SQL, &LEDGER, &self.values()).map(|_| ())
     }
 
     fn values(&self) -> [&dyn ToSql; 10] {
@@ -142,7 +143,7 @@ impl<T: ToSql> EventRow<T> {
             event_columns!(),
             ", seal) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"
         );
-        execute_sealed(connection, SQL, &EVENT, &self.values(), "appending an event").map(|_| ())
+        connection.during("appending an event").seal(SQL, &EVENT, &self.values()).map(|_| ())
     }
 }
 
@@ -191,16 +192,14 @@ impl EventRow<String> {
             self.metadata = None;
         }
         (self.hash, self.bytes) = (Some(*hash.as_bytes()), Some(bytes.cast_signed()));
-        execute_sealed(connection, SQL, &EVENT, &self.values(), "letting go of an event's payload")?;
+        connection.during("letting go of an event's payload").seal(SQL, &EVENT, &self.values())?;
         Ok(Gone { hash, bytes, forgotten })
     }
 
     /// Returns the length of the payload.
     pub(in crate::sqlite) fn payload_bytes(&self, connection: &Connection) -> Result<i64, StoreError> {
         if self.kind == PLAIN {
-            let length =
-                self.text.as_ref().map_or(0, String::len) + 1 + self.data.as_ref().map_or(0, String::len);
-            return Ok(i64::try_from(length).unwrap_or(i64::MAX));
+            return Ok(plain_length(self.text.as_deref(), self.data.as_deref()).cast_signed());
         }
         Ok(self.gist(connection)?.1.cast_signed())
     }
@@ -212,9 +211,7 @@ impl EventRow<String> {
             (hash, found.1.unwrap_or_default().cast_unsigned())
         };
         if self.kind == PLAIN {
-            let mut bytes = self.text.clone().unwrap_or_default().into_bytes();
-            bytes.push(0);
-            bytes.extend_from_slice(self.data.as_deref().unwrap_or_default().as_bytes());
+            let bytes = plain_bytes(self.text.as_deref(), self.data.as_deref());
             let length = to_u64(bytes.len());
             return Ok((artifact_id(&bytes), length));
         }
@@ -260,8 +257,9 @@ impl ReceiptRow {
         let [events, bytes, through] = [events, bytes, through.get()].map(u64::cast_signed);
         let [raw, replayable] = self.cleared;
         let values = params![ledger, topic, events, bytes, chain, through, raw, replayable];
-        let sql = "INSERT OR REPLACE INTO receipt (ledger, topic, events, bytes, chain, through, raw_through, \
-                   replayable_through, seal) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
-        execute_sealed(connection, sql, &RECEIPT, values, "writing a receipt").map(|_| ())
+        connection
+            .during("writing a receipt")
+            .insert_sealed("INSERT OR REPLACE", &RECEIPT, values)
+            .map(|_| ())
     }
 }

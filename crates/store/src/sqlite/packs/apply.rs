@@ -107,8 +107,8 @@ pub(super) fn insert_pack(
 ) -> Result<i64, StoreError> {
     let (name, bytes) = pack;
     connection
-        .execute("DELETE FROM mark WHERE kind = ?1 AND key = ?2", params![DOOMED, name.0.as_slice()])
-        .during(MOVING)?;
+        .during(MOVING)
+        .run("DELETE FROM mark WHERE kind = ?1 AND key = ?2", params![DOOMED, name.0.as_slice()])?;
     connection.during(MOVING).insert(
         "INSERT INTO pack (name, bytes, made_at) VALUES (?1, ?2, ?3)",
         params![name.0, bytes.cast_signed(), at.as_micros()],

@@ -16,7 +16,7 @@ use crate::pack::PackName;
 use crate::pack::format::{BlockCoding, BlockEntry};
 use crate::pack::frame;
 use crate::rules::packing::{BlockPlan, Member, Strand};
-use crate::sqlite::read::Borrowed;
+use crate::sqlite::pool::Borrowed;
 use crate::sqlite::read::literals::{Failure, Kept, Key, Literals};
 
 /// A block leans on others only where it is then at most so many parts of [`LEANING_OF`] of what it is alone: each

@@ -7,7 +7,7 @@ use super::blocks::{BlockError, BlockRow, Loaded};
 use super::sources;
 use crate::error::StoreError;
 use crate::pack::similar::{Candidate, Samples, choose};
-use crate::sqlite::read::Borrowed;
+use crate::sqlite::pool::Borrowed;
 
 /// The original of a copy: its blocks, and samples of what they hold.
 pub(super) struct Original {

@@ -30,6 +30,9 @@ impl Member {
     }
 }
 
+/// The hash, the length, the block and the place in it of a content.
+type Columns = ([u8; 32], i64, i64, i64);
+
 /// Reads contents of packs.
 pub(in crate::sqlite) struct Unpacking<'a> {
     connection: &'a Connection,
@@ -72,8 +75,8 @@ impl<'a> Unpacking<'a> {
         Err(BlockError::Damaged(format!("{}: {what}", Packs::place(self.connection, row)?)))
     }
 
-    /// Looks up the hash, the length, the block and the place in it of a content.
-    fn find(&self, key: Key<'_>) -> Result<Option<([u8; 32], i64, i64, i64)>, StoreError> {
+    /// Looks up where a content is.
+    fn find(&self, key: Key<'_>) -> Result<Option<Columns>, StoreError> {
         let mut statement = key.select(
             self.connection,
             "SELECT hash, length, block, offset FROM packed WHERE row = ?1",

@@ -52,26 +52,20 @@ pub(super) struct Waiting {
 
 /// Counts what waits to be packed.
 pub(super) fn inbox(connection: &Connection) -> Result<Waiting, StoreError> {
-    connection
-        .query_row(
-            "SELECT count(*), ifnull(sum(length(bytes)), 0) FROM content \
-             WHERE row > (SELECT packed_content FROM store) AND coding IN (0, 1, 2)",
-            [],
-            |row| {
-                let (contents, bytes): (i64, i64) = (row.get(0)?, row.get(1)?);
-                Ok(Waiting { contents: contents.cast_unsigned(), bytes: bytes.cast_unsigned() })
-            },
-        )
-        .during(PLANNING)
+    let sql = "SELECT count(*), ifnull(sum(length(bytes)), 0) FROM content \
+             WHERE row > (SELECT packed_content FROM store) AND coding IN (0, 1, 2)";
+    connection.during(PLANNING).only(sql, [], |row| {
+        let (contents, bytes): (i64, i64) = (row.get(0)?, row.get(1)?);
+        Ok(Waiting { contents: contents.cast_unsigned(), bytes: bytes.cast_unsigned() })
+    })
 }
 
 /// Finds what is to be packed. The connection stands in one transaction.
 pub(super) fn plan(connection: &Connection) -> Result<Plan, StoreError> {
-    let (content_mark, commit_mark) = connection
-        .query_row("SELECT packed_content, packed_commit FROM store", [], |row| {
+    let (content_mark, commit_mark) =
+        connection.during(PLANNING).only("SELECT packed_content, packed_commit FROM store", [], |row| {
             Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
-        })
-        .during(PLANNING)?;
+        })?;
     let mut inbox = Inbox { plan: Plan { commit_mark, content_mark, ..Plan::default() }, ..Inbox::default() };
     inbox.gather(connection)?;
     if inbox.left.is_empty() {
@@ -105,11 +99,11 @@ impl Inbox {
 
     /// Gives contents places in the order of the chains that they are of.
     fn follow_commits(&mut self, connection: &Connection) -> Result<(), StoreError> {
+        type Columns = (i64, Option<i64>, Option<i64>, Option<i64>);
         let sql = "SELECT row, parent, native, artifact FROM commits WHERE row > ?1 ORDER BY row";
         // The strand that ends with a commit.
         let mut ends: HashMap<i64, usize> = HashMap::new();
         let after = self.plan.commit_mark;
-        type Columns = (i64, Option<i64>, Option<i64>, Option<i64>);
         let ask = connection.during(PLANNING);
         ask.each(sql, [after], columns, |(commit, parent, native, artifact): Columns| {
             let strands = &mut self.strands;

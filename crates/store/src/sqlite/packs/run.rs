@@ -13,6 +13,7 @@ use crate::maintain::pack::{PackOptions, Packed};
 use crate::pack::frame;
 use crate::rules::packing::cut;
 use crate::sqlite::failure::During;
+use crate::sqlite::statements::columns;
 use crate::sqlite::{Maintained, shrink};
 
 /// Moves what is in the inbox into packs.
@@ -67,21 +68,15 @@ fn read_plan(store: &Maintained<'_>) -> Result<Plan, StoreError> {
 /// was looked at and stays in the inbox.
 fn mark(connection: &Connection, plan: &Plan) -> Result<u64, StoreError> {
     let operation = "remembering what is packed";
-    let (left, first): (i64, Option<i64>) = connection
-        .query_row(
-            "SELECT ifnull(sum(length(bytes)), 0), min(row) FROM content \
-             WHERE row > (SELECT packed_content FROM store) AND row <= ?1 AND coding IN (0, 1, 2)",
-            [plan.content_mark],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )
-        .during(operation)?;
+    let sql = "SELECT ifnull(sum(length(bytes)), 0), min(row) FROM content \
+             WHERE row > (SELECT packed_content FROM store) AND row <= ?1 AND coding IN (0, 1, 2)";
+    let (left, first): (i64, Option<i64>) =
+        connection.during(operation).only(sql, [plan.content_mark], columns)?;
     // What stays, because it is damaged or was stale, is looked at again.
     let content_mark = first.map_or(plan.content_mark, |first| first - 1);
-    connection
-        .execute(
-            "UPDATE store SET packed_content = max(packed_content, ?1), packed_commit = max(packed_commit, ?2)",
-            [content_mark, plan.commit_mark],
-        )
-        .during(operation)?;
+    connection.during(operation).run(
+        "UPDATE store SET packed_content = max(packed_content, ?1), packed_commit = max(packed_commit, ?2)",
+        [content_mark, plan.commit_mark],
+    )?;
     Ok(left.cast_unsigned())
 }

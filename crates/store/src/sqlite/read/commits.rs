@@ -4,7 +4,7 @@
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params, params_from_iter};
-use stemmata_model::{ArtifactId, Commit, CommitId, CommitPrefix};
+use stemmata_model::{ArtifactId, Commit, CommitId};
 
 use super::Reader;
 use crate::error::StoreError;
@@ -15,7 +15,7 @@ use crate::seam::Page;
 use crate::seam::StoredAt;
 use crate::sqlite::failure::During;
 use crate::sqlite::kinds::Kinds;
-use crate::write::{SIDECAR_FORMAT, SessionKey};
+use crate::write::SIDECAR_FORMAT;
 
 /// The columns of a commit, in the order of [`CommitRow`].
 macro_rules! commit_columns {
@@ -42,8 +42,12 @@ macro_rules! childless {
 
 pub(in crate::sqlite) use childless;
 
+/// The commits after a place.
+pub(in crate::sqlite) const STORED_AFTER: &str =
+    concat!("SELECT ", commit_columns!(), " FROM commits c WHERE c.row > ?1 ORDER BY c.row LIMIT ?2");
+
 /// The commits that a session saw.
-const SEEN_BY: &str = concat!(
+pub(in crate::sqlite) const SEEN_BY: &str = concat!(
     "SELECT ",
     commit_columns!(),
     " FROM commits c WHERE c.row IN (SELECT s.commit_row FROM origin o \
@@ -94,25 +98,6 @@ pub(in crate::sqlite) fn take_commit(row: &Row<'_>) -> rusqlite::Result<CommitRo
 impl Reader {
     pub(in crate::sqlite) fn commit(&mut self, id: CommitId) -> Result<Option<Commit>, StoreError> {
         load_commit(&self.connection, &mut self.kinds, id)
-    }
-
-    pub(in crate::sqlite) fn commits_in(
-        &self,
-        prefix: CommitPrefix,
-        limit: usize,
-    ) -> Result<Vec<CommitId>, StoreError> {
-        let values = params![
-            key_of(prefix.low),
-            key_of(prefix.high),
-            prefix.low.to_bytes(),
-            prefix.high.to_bytes(),
-            sql_limit(limit)
-        ];
-        let sql = "SELECT id FROM commits WHERE substr(id, 1, 8) BETWEEN ?1 AND ?2 AND id BETWEEN ?3 AND ?4 \
-                 ORDER BY substr(id, 1, 8), id LIMIT ?5";
-        self.connection
-            .during("looking up a commit's prefix")
-            .list(sql, values, |row| Ok(CommitId::from_bytes(row.get(0)?)))
     }
 
     pub(in crate::sqlite) fn ancestors(
@@ -183,31 +168,7 @@ impl Reader {
         self.collect(sql, values, operation)
     }
 
-    pub(in crate::sqlite) fn stored_after(
-        &mut self,
-        after: Option<StoredAt>,
-        limit: usize,
-    ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
-        let sql =
-            concat!("SELECT ", commit_columns!(), " FROM commits c WHERE c.row > ?1 ORDER BY c.row LIMIT ?2");
-        self.collect_stored(sql, params![after.unwrap_or(StoredAt::START), sql_limit(limit)])
-    }
-
-    pub(in crate::sqlite) fn seen_by(
-        &mut self,
-        session: &SessionKey,
-        after: Option<StoredAt>,
-        limit: usize,
-    ) -> Result<Vec<(StoredAt, Commit)>, StoreError> {
-        let (machine, path) = (session.machine.as_str(), session.path.as_str());
-        let named = path.strip_prefix("api:");
-        self.collect_stored(
-            SEEN_BY,
-            params![after.unwrap_or(StoredAt::START), sql_limit(limit), machine, path, named],
-        )
-    }
-
-    fn collect_stored(
+    pub(in crate::sqlite) fn collect_stored(
         &mut self,
         sql: &str,
         values: impl rusqlite::Params,
@@ -292,7 +253,7 @@ fn restates(commit: &str) -> String {
 }
 
 /// A limit as SQL takes it.
-pub(super) fn sql_limit(limit: usize) -> i64 {
+pub(in crate::sqlite) fn sql_limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 

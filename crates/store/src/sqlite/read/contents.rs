@@ -5,10 +5,9 @@
 use std::ops::Range;
 
 use rusqlite::{Connection, params};
-use stemmata_model::{ArtifactId, ArtifactPrefix, to_u64};
+use stemmata_model::{ArtifactId, to_u64};
 
 use super::Reader;
-use super::commits::sql_limit;
 use super::literals::{Failure, Kept, Key, Literals, READING, hash_of};
 use crate::error::StoreError;
 use crate::rules::bounds::check_range;
@@ -165,23 +164,6 @@ fn read_one(
 impl Reader {
     pub(in crate::sqlite) fn content_length(&self, id: ArtifactId) -> Result<Option<u64>, StoreError> {
         Ok(find(&self.connection, id)?.map(|known| known.length))
-    }
-
-    pub(in crate::sqlite) fn artifacts_in(
-        &self,
-        prefix: ArtifactPrefix,
-        limit: usize,
-    ) -> Result<Vec<ArtifactId>, StoreError> {
-        let (low, high) = prefix.range();
-        let values = params![key_of(&low), key_of(&high), low.as_bytes(), high.as_bytes(), sql_limit(limit)];
-        let sql = "SELECT hash FROM (SELECT hash FROM content WHERE substr(hash, 1, 8) BETWEEN ?1 AND ?2 \
-                 AND hash BETWEEN ?3 AND ?4 ORDER BY substr(hash, 1, 8), hash LIMIT ?5) \
-                 UNION SELECT hash FROM (SELECT hash FROM packed WHERE substr(hash, 1, 8) BETWEEN ?1 AND ?2 \
-                 AND hash BETWEEN ?3 AND ?4 ORDER BY substr(hash, 1, 8), hash LIMIT ?5) \
-                 ORDER BY hash LIMIT ?5";
-        self.connection
-            .during("looking up an artifact's prefix")
-            .list(sql, values, |row| Ok(ArtifactId::from_bytes(row.get(0)?)))
     }
 
     pub(in crate::sqlite) fn read_content(

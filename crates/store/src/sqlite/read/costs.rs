@@ -2,32 +2,18 @@
 //!
 //! Nothing is decoded: the database knows all lengths.
 
-use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use stemmata_model::CommitId;
 
 use super::Reader;
 use super::commits::key_of;
+use super::contents::pieces_of;
 use crate::error::StoreError;
 use crate::maintain::costs::{ContentCost, Counted};
-use crate::rules::coding::Coding;
-use crate::rules::pieces;
-use crate::sqlite::failure::{During, unreadable};
+use crate::sqlite::failure::During;
 use crate::sqlite::statements::columns;
 
 const COUNTING: &str = "counting what commits take";
-
-/// What a row is, and what it takes.
-enum Kept {
-    /// Its length, its bytes in storage, and whether these are a share of a block.
-    Literal(u64, u64, bool),
-    Composed(Vec<u8>),
-}
-
-/// Looks rows up, in one transaction.
-struct Rows<'a> {
-    contents: CachedStatement<'a>,
-    packed: CachedStatement<'a>,
-}
 
 impl Reader {
     pub(in crate::sqlite) fn costs(
@@ -35,16 +21,12 @@ impl Reader {
         of: &[CommitId],
         counted: &mut Counted,
     ) -> Result<Vec<ContentCost>, StoreError> {
-        self.within_read(|connection| {
-            let mut rows = Rows::new(connection)?;
-            of.iter().map(|commit| cost_of(connection, &mut rows, *commit, counted)).collect()
-        })
+        self.within_read(|connection| of.iter().map(|commit| cost_of(connection, *commit, counted)).collect())
     }
 }
 
 fn cost_of(
     connection: &Connection,
-    rows: &mut Rows<'_>,
     commit: CommitId,
     counted: &mut Counted,
 ) -> Result<ContentCost, StoreError> {
@@ -59,66 +41,32 @@ fn cost_of(
         if !counted.is_new(row.to_le_bytes()) {
             continue;
         }
-        let list = match rows.find(row)? {
-            Some(Kept::Composed(list)) => list,
-            Some(literal) => {
-                add(&mut cost, &literal);
-                continue;
-            }
-            None => continue,
-        };
-        let pieces =
-            pieces::decode(&list).ok_or_else(|| unreadable("content.bytes", &row, &"no list of ranges"))?;
-        for piece in pieces {
-            if counted.is_new(piece.of.to_le_bytes())
-                && let Some(literal) = rows.find(piece.of)?
-            {
-                add(&mut cost, &literal);
+        add(connection, row, &mut cost)?;
+        for piece in pieces_of(connection, row)? {
+            if counted.is_new(piece.of.to_le_bytes()) {
+                add(connection, piece.of, &mut cost)?;
             }
         }
     }
     Ok(cost)
 }
 
-fn add(cost: &mut ContentCost, literal: &Kept) {
-    if let Kept::Literal(length, stored, is_packed) = *literal {
-        cost.add(length, stored, if is_packed { stored } else { 0 });
+/// Adds a literal content; nothing where it is a list, and where it is gone, which `verify` tells.
+fn add(connection: &Connection, row: i64, cost: &mut ContentCost) -> Result<(), StoreError> {
+    let ask = connection.during(COUNTING);
+    let sql = "SELECT iif(coding = 5, 0, length), length(bytes) FROM content WHERE row = ?1 AND coding <> 3";
+    if let Some((length, stored)) = ask.first::<(i64, i64)>(sql, [row], columns)? {
+        cost.add(length.cast_unsigned(), stored.cast_unsigned(), 0);
+        return Ok(());
     }
-}
-
-impl<'a> Rows<'a> {
-    fn new(connection: &'a Connection) -> Result<Self, StoreError> {
-        let contents = "SELECT length, coding, length(bytes), iif(coding = 3, bytes, NULL) FROM content \
-                        WHERE row = ?1";
-        let packed = "SELECT p.length, b.stored, b.length FROM packed p JOIN block b ON b.row = p.block \
-                      WHERE p.row = ?1";
-        Ok(Self {
-            contents: connection.prepare_cached(contents).during(COUNTING)?,
-            packed: connection.prepare_cached(packed).during(COUNTING)?,
-        })
+    let sql =
+        "SELECT p.length, b.stored, b.length FROM packed p JOIN block b ON b.row = p.block WHERE p.row = ?1";
+    if let Some((length, stored, whole)) = ask.first::<(i64, i64, i64)>(sql, [row], columns)? {
+        let [length, stored, whole] = [length, stored, whole].map(i64::cast_unsigned);
+        let share = share(length, stored, whole);
+        cost.add(length, share, share);
     }
-
-    /// Finds a row; none where it is gone, which `verify` tells.
-    fn find(&mut self, row: i64) -> Result<Option<Kept>, StoreError> {
-        type Columns = (i64, i64, i64, Option<Vec<u8>>);
-        let take = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
-        let hot: Option<Columns> = self.contents.query_row([row], take).optional().during(COUNTING)?;
-        if let Some((length, coding, stored, list)) = hot {
-            if let Some(list) = list {
-                return Ok(Some(Kept::Composed(list)));
-            }
-            let is_forgotten = coding == Coding::Forgotten.number();
-            let length = if is_forgotten { 0 } else { length.cast_unsigned() };
-            return Ok(Some(Kept::Literal(length, stored.cast_unsigned(), false)));
-        }
-        let take = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-        let packed: Option<(i64, i64, i64)> =
-            self.packed.query_row([row], take).optional().during(COUNTING)?;
-        Ok(packed.map(|(length, stored, whole)| {
-            let length = length.cast_unsigned();
-            Kept::Literal(length, share(length, stored.cast_unsigned(), whole.cast_unsigned()), true)
-        }))
-    }
+    Ok(())
 }
 
 /// Returns the part of a block's stored bytes that a member of some length has.

@@ -18,7 +18,7 @@ use crate::rules::rows::SessionRow;
 use crate::seam::{Page, Usage};
 use crate::sqlite::failure::{During, unreadable};
 use crate::sqlite::places::{OfPlace, PlaceKey};
-use crate::sqlite::statements::columns;
+use crate::sqlite::statements::{columns, one};
 use crate::write::{Placement, SIDECAR_FORMAT, Session, SessionKey};
 
 pub(super) const SESSION_COLUMNS: &str = "path, machine, session, parent_session, format, template, principal, \
@@ -160,7 +160,7 @@ impl Reader {
         let operation = "counting what is stored";
         let mut usage = Usage::default();
         let count = |sql: &str| -> Result<u64, StoreError> {
-            let number: i64 = self.connection.query_row(sql, [], |row| row.get(0)).during(operation)?;
+            let number: i64 = self.connection.during(operation).only(sql, [], one)?;
             Ok(number.cast_unsigned())
         };
         usage.sessions = count(&format!("SELECT count(*) FROM session WHERE format <> '{SIDECAR_FORMAT}'"))?;
@@ -173,8 +173,7 @@ impl Reader {
             "SELECT ifnull(sum(length), 0), ifnull(sum(length(bytes)), 0) FROM content WHERE coding <> {}",
             Coding::Composed.number()
         );
-        let (distinct, stored): (i64, i64) =
-            self.connection.query_row(&sums, [], |row| Ok((row.get(0)?, row.get(1)?))).during(operation)?;
+        let (distinct, stored): (i64, i64) = self.connection.during(operation).only(&sums, [], columns)?;
         usage.distinct_bytes = distinct.cast_unsigned() + packed;
         usage.inbox_bytes = stored.cast_unsigned();
         usage.content_bytes = usage.inbox_bytes + usage.packed_bytes;

@@ -1,31 +1,26 @@
 //! Sessions and commits by what people type for them.
 
-use rusqlite::params;
-use stemmata_model::{CommitId, SessionId};
+use rusqlite::{Row, params};
+use stemmata_model::{ArtifactId, ArtifactPrefix, CommitId, CommitPrefix, SessionId};
 
-use super::Reader;
-use super::commits::sql_limit;
+use super::commits::{key_of, sql_limit};
+use super::contents;
 use super::listings::{SESSION_COLUMNS, take_session};
 use super::metadata::LINK_COLUMNS;
 use crate::error::StoreError;
 use crate::rules::codes;
 use crate::rules::rows::{LinkRow, SessionRow, link};
-use crate::seam::{END_CHARS_MIN, IdPart};
-use crate::sqlite::failure::{During, unreadable};
+use crate::seam::{END_CHARS_MIN, IdPart, Names};
+use crate::sqlite::failure::unreadable;
 use crate::sqlite::statements::columns;
+use crate::sqlite::{SqliteStore, marks};
 use crate::write::{Link, LinkKind, SIDECAR_FORMAT, Session};
 
-const READING: &str = "looking a name up";
-
 /// Comes after everything that begins with a text when it is appended to that: no text that is stored holds it.
-pub(super) const LAST: char = char::MAX;
+pub(in crate::sqlite) const LAST: char = char::MAX;
 
-impl Reader {
-    pub(in crate::sqlite) fn session_ids(
-        &self,
-        part: IdPart<'_>,
-        limit: usize,
-    ) -> Result<Vec<(SessionId, u64)>, StoreError> {
+impl Names for SqliteStore {
+    fn session_ids(&self, part: IdPart<'_>, limit: usize) -> Result<Vec<(SessionId, u64)>, StoreError> {
         let (wanted, first, second) = match part {
             IdPart::Beginning(text) => {
                 ("session >= ?1 AND session < ?2", text.to_owned(), format!("{text}{LAST}"))
@@ -42,7 +37,7 @@ impl Reader {
              GROUP BY session ORDER BY session LIMIT ?3"
         );
         let values = params![first, second, sql_limit(limit)];
-        let rows: Vec<(String, i64)> = self.connection.during(READING).list(&sql, values, columns)?;
+        let rows: Vec<(String, i64)> = self.read(|reader| reader.all(&sql, values, columns))?;
         rows.into_iter()
             .map(|(text, count)| {
                 let id = SessionId::new(text.as_str())
@@ -52,49 +47,66 @@ impl Reader {
             .collect()
     }
 
-    pub(in crate::sqlite) fn sessions_of(
-        &self,
-        id: &SessionId,
-        limit: usize,
-    ) -> Result<Vec<Session>, StoreError> {
+    fn commits_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError> {
+        let [low, high] = [prefix.low, prefix.high];
+        let values = params![key_of(low), key_of(high), low.to_bytes(), high.to_bytes(), sql_limit(limit)];
+        let sql = "SELECT id FROM commits WHERE substr(id, 1, 8) BETWEEN ?1 AND ?2 AND id BETWEEN ?3 AND ?4 \
+                   ORDER BY substr(id, 1, 8), id LIMIT ?5";
+        self.read(|reader| reader.all(sql, values, |row| Ok(CommitId::from_bytes(row.get(0)?))))
+    }
+
+    fn artifacts_in(&self, prefix: ArtifactPrefix, limit: usize) -> Result<Vec<ArtifactId>, StoreError> {
+        let (low, high) = prefix.range();
+        let keys = [low, high].map(|id| contents::key_of(&id));
+        let values = params![keys[0], keys[1], low.as_bytes(), high.as_bytes(), sql_limit(limit)];
+        let sql = "SELECT hash FROM (SELECT hash FROM content WHERE substr(hash, 1, 8) BETWEEN ?1 AND ?2 \
+                   AND hash BETWEEN ?3 AND ?4 ORDER BY substr(hash, 1, 8), hash LIMIT ?5) \
+                   UNION SELECT hash FROM (SELECT hash FROM packed WHERE substr(hash, 1, 8) BETWEEN ?1 AND ?2 \
+                   AND hash BETWEEN ?3 AND ?4 ORDER BY substr(hash, 1, 8), hash LIMIT ?5) \
+                   ORDER BY hash LIMIT ?5";
+        self.read(|reader| reader.all(sql, values, |row| Ok(ArtifactId::from_bytes(row.get(0)?))))
+    }
+
+    fn tombstones_in(&self, prefix: CommitPrefix, limit: usize) -> Result<Vec<CommitId>, StoreError> {
+        self.read(|reader| marks::tombstones_in(reader.connection(), prefix, limit))
+    }
+
+    fn sessions_of(&self, id: &SessionId, limit: usize) -> Result<Vec<Session>, StoreError> {
         // The sign keeps SQLite from walking all sessions in their order instead of looking the id up.
         let sql = format!(
             "SELECT {SESSION_COLUMNS} FROM session WHERE session = ?1 ORDER BY +last_at DESC, path, machine LIMIT ?2"
         );
-        let rows = self.all(&sql, params![id.as_str(), sql_limit(limit)], take_session)?;
+        let rows =
+            self.read(|reader| reader.all(&sql, params![id.as_str(), sql_limit(limit)], take_session))?;
         rows.into_iter().map(SessionRow::into_session).collect()
     }
 
-    pub(in crate::sqlite) fn unused_sessions(&self, limit: usize) -> Result<Vec<Session>, StoreError> {
+    fn unused_sessions(&self, limit: usize) -> Result<Vec<Session>, StoreError> {
         let sql = format!(
             "SELECT {SESSION_COLUMNS} FROM session WHERE placed_from IS NOT NULL AND tip = placed_from \
              ORDER BY +path, machine LIMIT ?1"
         );
-        let rows = self.all(&sql, params![sql_limit(limit)], take_session)?;
+        let rows = self.read(|reader| reader.all(&sql, params![sql_limit(limit)], take_session))?;
         rows.into_iter().map(SessionRow::into_session).collect()
     }
 
-    pub(in crate::sqlite) fn copies(&self, limit: usize) -> Result<Vec<Link>, StoreError> {
+    fn copies(&self, limit: usize) -> Result<Vec<Link>, StoreError> {
         let sql = format!(
             "SELECT {LINK_COLUMNS} FROM link l JOIN commits f ON f.row = l.source JOIN commits t ON t.row = l.target \
              WHERE l.kind = ?1 AND l.entry <> '' ORDER BY f.id, t.id, l.entry LIMIT ?2"
         );
         let kind = codes::link_kind(LinkKind::DerivedFrom);
-        let rows = self.all(&sql, params![kind, sql_limit(limit)], columns::<LinkRow>)?;
+        let rows =
+            self.read(|reader| reader.all(&sql, params![kind, sql_limit(limit)], columns::<LinkRow>))?;
         rows.into_iter().map(|row| link(row, CommitId::from_bytes([0; 16]))).collect()
     }
 
-    pub(in crate::sqlite) fn tags(
-        &self,
-        beginning: &str,
-        limit: usize,
-    ) -> Result<Vec<(String, CommitId)>, StoreError> {
-        self.all(
-            "SELECT t.text, min(c.id) FROM annotation t JOIN commits c ON c.row = t.commit_row \
-             WHERE t.kind = 1 AND t.text >= ?1 AND t.text < ?2 GROUP BY t.text ORDER BY t.text LIMIT ?3",
-            params![beginning, format!("{beginning}{LAST}"), sql_limit(limit)],
-            |row| Ok((row.get(0)?, CommitId::from_bytes(row.get(1)?))),
-        )
+    fn tags(&self, beginning: &str, limit: usize) -> Result<Vec<(String, CommitId)>, StoreError> {
+        let sql = "SELECT t.text, min(c.id) FROM annotation t JOIN commits c ON c.row = t.commit_row \
+             WHERE t.kind = 1 AND t.text >= ?1 AND t.text < ?2 GROUP BY t.text ORDER BY t.text LIMIT ?3";
+        let values = params![beginning, format!("{beginning}{LAST}"), sql_limit(limit)];
+        let take = |row: &Row<'_>| Ok((row.get(0)?, CommitId::from_bytes(row.get(1)?)));
+        self.read(|reader| reader.all(sql, values, take))
     }
 }
 

@@ -108,6 +108,9 @@ const REFERRING: &str = "SELECT (SELECT count(*) FROM sighting) + (SELECT count(
 
 type Report<'a> = &'a mut dyn FnMut(Damage);
 
+/// Verifies a part of the store.
+type Part = fn(&mut Reader, &mut Verified, Report<'_>) -> Result<(), StoreError>;
+
 /// A part of the store that cannot be read is a damage.
 pub(in crate::sqlite) fn unread(what: &str, error: &StoreError) -> Damage {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
@@ -127,7 +130,6 @@ impl Reader {
                 found(unread(what, &error));
             }
         };
-        type Part = fn(&mut Reader, &mut Verified, Report<'_>) -> Result<(), StoreError>;
         let parts: [(&str, Part); 7] = [
             ("the database", Self::verify_database),
             ("the contents", Self::verify_contents),
@@ -250,7 +252,7 @@ impl Reader {
     }
 
     fn verify_references(&mut self, verified: &mut Verified, found: Report<'_>) -> Result<(), StoreError> {
-        let count: i64 = self.connection.query_row(REFERRING, [], |row| row.get(0)).during(VERIFYING)?;
+        let count: i64 = self.connection.during(VERIFYING).only(REFERRING, [], one)?;
         verified.references = count.cast_unsigned();
         for (table, what, sql) in REFERENCES {
             self.connection.during(VERIFYING).each(sql, [], one, |end: rusqlite::types::Value| {

@@ -56,9 +56,11 @@ impl Counted {
         ledger: i64,
         act: &mut dyn FnMut(&EventRow<String>, &Self),
     ) -> Result<Self, StoreError> {
-        let output: Option<i64> = connection
-            .query_row("SELECT max(row) FROM name WHERE text = 'AGENT_OUTPUT'", [], |row| row.get(0))
-            .during(VERIFYING)?;
+        let output: Option<i64> = connection.during(VERIFYING).only(
+            "SELECT max(row) FROM name WHERE text = 'AGENT_OUTPUT'",
+            [],
+            one,
+        )?;
         let mut statement = connection
             .prepare(concat!("SELECT ", event_columns!(), " FROM event WHERE ledger = ?1 ORDER BY seq"))
             .during(VERIFYING)?;

@@ -11,6 +11,7 @@ use crate::seam::{PART_BYTES_MAX, PARTS_MAX};
 use crate::sqlite::SqliteStore;
 use crate::sqlite::failure::During;
 use crate::sqlite::read::contents::{Known, find};
+use crate::sqlite::statements::one;
 
 const MENDING: &str = "mending a content";
 
@@ -134,15 +135,13 @@ fn twins(connection: &Connection, victim: &Known) -> Result<Vec<(ArtifactId, u64
 fn put_literal(connection: &Connection, id: ArtifactId, row: i64, bytes: Vec<u8>) -> Result<(), StoreError> {
     let length = i64::try_from(bytes.len()).expect("a part is short");
     let (coding, stored) = encode(bytes);
-    connection.execute("DELETE FROM packed WHERE row = ?1", [row]).during(MENDING)?;
-    connection
-        .execute(
-            "INSERT INTO content (row, hash, length, coding, dictionary, referred, bytes) \
+    connection.during(MENDING).run("DELETE FROM packed WHERE row = ?1", [row])?;
+    let sql = "INSERT INTO content (row, hash, length, coding, dictionary, referred, bytes) \
              VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6) ON CONFLICT (row) DO UPDATE SET \
-             length = ?3, coding = ?4, dictionary = ?5, bytes = ?6",
-            params![row, id.as_bytes(), length, coding.number(), coding.dictionary(), stored],
-        )
-        .during(MENDING)?;
+             length = ?3, coding = ?4, dictionary = ?5, bytes = ?6";
+    connection
+        .during(MENDING)
+        .run(sql, params![row, id.as_bytes(), length, coding.number(), coding.dictionary(), stored])?;
     drop_unused_blocks(connection)
 }
 
@@ -186,12 +185,10 @@ fn put_list(
     if hasher.finalize().as_bytes() != id.as_bytes() || list.len() > PARTS_MAX {
         return Err(StoreError::Corrupt { artifact: id, reason: "the copy has another hash".to_owned() });
     }
-    connection
-        .execute(
-            "UPDATE content SET coding = ?2, dictionary = NULL, length = ?3, bytes = ?4 WHERE row = ?1",
-            params![row, Coding::Composed.number(), length.cast_signed(), pieces::encode(&list)],
-        )
-        .during(MENDING)?;
+    connection.during(MENDING).run(
+        "UPDATE content SET coding = ?2, dictionary = NULL, length = ?3, bytes = ?4 WHERE row = ?1",
+        params![row, Coding::Composed.number(), length.cast_signed(), pieces::encode(&list)],
+    )?;
     Ok(())
 }
 
@@ -223,13 +220,11 @@ fn literal_row(connection: &Connection, bytes: Vec<u8>) -> Result<Piece, StoreEr
     if let Some(known) = find(connection, id)?.filter(|known| !known.is_list) {
         return Ok(Piece { of: known.row, offset: 0, length });
     }
-    let row: i64 = connection
-        .query_row(
-            "SELECT max(ifnull((SELECT max(row) FROM content), 0), ifnull((SELECT max(row) FROM packed), 0)) + 1",
-            [],
-            |row| row.get(0),
-        )
-        .during(MENDING)?;
+    let row: i64 = connection.during(MENDING).only(
+        "SELECT max(ifnull((SELECT max(row) FROM content), 0), ifnull((SELECT max(row) FROM packed), 0)) + 1",
+        [],
+        one,
+    )?;
     put_literal(connection, id, row, bytes)?;
     Ok(Piece { of: row, offset: 0, length })
 }

@@ -64,7 +64,7 @@ impl SqliteStore {
                 let figures = if is_measured { recompute_figures(connection)? } else { 0 };
                 repaired.extend((figures > 0).then(|| of("depths and lengths of commits", figures)));
                 for (name, sql) in STATEMENTS {
-                    let changed = connection.execute(sql, []).during(RECOMPUTING)?;
+                    let changed = connection.during(RECOMPUTING).run(sql, [])?;
                     repaired.extend((changed > 0).then(|| of(name, changed)));
                 }
                 Ok(repaired)
@@ -119,8 +119,8 @@ fn recompute_figures(connection: &Connection) -> Result<usize, StoreError> {
     drop(statement);
     for (row, figures) in &wrong {
         connection
-            .execute("UPDATE commits SET figures = ?2 WHERE row = ?1", params![row, figures])
-            .during(RECOMPUTING)?;
+            .during(RECOMPUTING)
+            .run("UPDATE commits SET figures = ?2 WHERE row = ?1", params![row, figures])?;
     }
     Ok(wrong.len())
 }

@@ -151,8 +151,8 @@ pub(super) fn recount(connection: &Connection) -> Result<Vec<Repaired>, StoreErr
         ledger.put(connection)?;
         if is_kept {
             connection
-                .execute("UPDATE ledger SET seal = seal | ?2 WHERE row = ?1", [row, KEPT])
-                .during(MENDING)?;
+                .during(MENDING)
+                .run("UPDATE ledger SET seal = seal | ?2 WHERE row = ?1", [row, KEPT])?;
         }
         let object = format!("what is counted of ledger {}", ledger.id);
         repaired.push(Repaired { object, from: "recomputed from its events".to_owned() });

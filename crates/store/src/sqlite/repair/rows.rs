@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use stemmata_model::{CommitId, MachineId, Sighting};
 
 use super::events::{copies_of_event, copies_of_ledger, recount};
@@ -23,6 +23,7 @@ use crate::sqlite::seals::{
     ANNOTATION, Broken, CURSOR, EVENT, EVENT_KEY, LEDGER, SEALED, SESSION, SIGHTING, STATE, Sealed,
 };
 use crate::sqlite::statements;
+use crate::sqlite::statements::one;
 use crate::sqlite::write::places::session_row;
 use crate::write::{Annotation, AuditRecord, SessionKey};
 
@@ -184,12 +185,9 @@ impl Rows<'_> {
     }
 
     fn commit_of(&self, row: i64) -> Result<Option<CommitId>, StoreError> {
-        self.connection
-            .query_row("SELECT id FROM commits WHERE row = ?1", [row], |found| {
-                Ok(CommitId::from_bytes(found.get(0)?))
-            })
-            .optional()
-            .during(MENDING)
+        self.connection.during(MENDING).first("SELECT id FROM commits WHERE row = ?1", [row], |found| {
+            Ok(CommitId::from_bytes(found.get(0)?))
+        })
     }
 
     fn copies_of_session(&self, broken: &Broken) -> Vec<(String, Vec<Value>)> {
@@ -225,19 +223,16 @@ impl Rows<'_> {
         readable: &BTreeSet<String>,
     ) -> Result<&'static str, StoreError> {
         let key = params![broken.values.first(), broken.values.get(1), broken.values.get(2)];
-        let is_seen: bool = self
-            .connection
-            .query_row(
-                "SELECT EXISTS (SELECT 1 FROM origin WHERE path IS ?1 AND machine IS ?2 AND session IS ?3)",
-                key,
-                |found| found.get(0),
-            )
-            .during(MENDING)?;
+        let is_seen: bool = self.connection.during(MENDING).only(
+            "SELECT EXISTS (SELECT 1 FROM origin WHERE path IS ?1 AND machine IS ?2 AND session IS ?3)",
+            key,
+            one,
+        )?;
         unread(self.connection, "SELECT ?1, ?2", key).during(MENDING)?;
         if is_seen && readable.contains(&SESSION.named(broken)) {
             self.connection
-                .execute("UPDATE session SET seal = NULL WHERE path IS ?1 AND machine IS ?2", &key[..2])
-                .during(MENDING)?;
+                .during(MENDING)
+                .run("UPDATE session SET seal = NULL WHERE path IS ?1 AND machine IS ?2", &key[..2])?;
             return Ok("kept as it is until the next import writes it anew");
         }
         SESSION.remove(self.connection, broken).during(MENDING)?;
@@ -282,7 +277,7 @@ impl Rows<'_> {
              AND EXISTS (SELECT 1 FROM sighting_more m WHERE m.commit_row = commits.row)",
             "DELETE FROM sighting_more WHERE (commit_row, origin) IN (SELECT row, origin FROM commits)",
         ] {
-            self.connection.execute(sql, []).during(MENDING)?;
+            self.connection.during(MENDING).run(sql, [])?;
         }
         let unseen = "SELECT DISTINCT o.path, o.machine FROM commits c JOIN origin o ON o.row = c.origin \
              WHERE NOT EXISTS (SELECT 1 FROM sighting s \

@@ -7,6 +7,7 @@ use stemmata_model::CommitId;
 
 use super::Transaction;
 use crate::error::StoreError;
+use crate::sqlite::failure::During;
 
 const KEEPING: &str = "keeping a commit's anchors";
 
@@ -15,16 +16,12 @@ impl Transaction<'_> {
         let row = self.need_commit(commit)?.row;
         for hash in hashes {
             // What a covered commit held is held by those that cover it: it would only be looked at in vain.
-            self.execute(
-                "DELETE FROM anchor WHERE hash = ?1 AND EXISTS \
-                 (SELECT 1 FROM commits c WHERE c.row = anchor.commit_row AND c.state & 3 = 2)",
-                [hash.cast_signed()],
-                KEEPING,
-            )?;
-            self.execute(
+            let sql = "DELETE FROM anchor WHERE hash = ?1 AND EXISTS \
+                 (SELECT 1 FROM commits c WHERE c.row = anchor.commit_row AND c.state & 3 = 2)";
+            self.connection.during(KEEPING).run(sql, [hash.cast_signed()])?;
+            self.connection.during(KEEPING).run(
                 "INSERT OR IGNORE INTO anchor (hash, commit_row) VALUES (?1, ?2)",
                 params![hash.cast_signed(), row],
-                KEEPING,
             )?;
         }
         Ok(())

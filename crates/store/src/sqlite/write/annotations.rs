@@ -10,6 +10,7 @@ use crate::error::StoreError;
 use crate::rules::annotation::{Effect, effect};
 use crate::rules::codes::{self, KIND_SUMMARY};
 use crate::sqlite::annotations;
+use crate::sqlite::failure::During;
 use crate::sqlite::seals::LINK;
 use crate::write::{AuditRecord, Link};
 
@@ -48,11 +49,10 @@ impl Transaction<'_> {
         let target = self.need_commit(link.to)?.row;
         // An entry id is never empty, so that the empty text can stand for none and be part of the key.
         let entry = link.entry.as_ref().map_or("", |entry| entry.as_str());
-        self.execute_sealed(
-            "INSERT OR IGNORE INTO link (source, kind, target, entry, seal) VALUES (?1, ?2, ?3, ?4, ?5)",
+        self.connection.during(CHANGING).insert_sealed(
+            "INSERT OR IGNORE",
             &LINK,
             params![source, codes::link_kind(link.kind), target, entry],
-            CHANGING,
         )?;
         Ok(())
     }
@@ -69,6 +69,6 @@ impl Transaction<'_> {
     }
 
     fn change(&self, sql: &'static str, values: &[&dyn rusqlite::ToSql]) -> Result<(), StoreError> {
-        self.execute(sql, values, CHANGING).map(drop)
+        self.connection.during(CHANGING).run(sql, values).map(drop)
     }
 }

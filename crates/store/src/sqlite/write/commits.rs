@@ -85,7 +85,9 @@ impl Transaction<'_> {
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
         let row = self.connection.during(STORING).insert(sql, values)?;
         if let Some(parent) = parent {
-            self.execute("UPDATE commits SET tip = 0 WHERE row = ?1 AND tip = 1", [parent.row], STORING)?;
+            self.connection
+                .during(STORING)
+                .run("UPDATE commits SET tip = 0 WHERE row = ?1 AND tip = 1", [parent.row])?;
         }
         let Figures { depth, cumulative_bytes, .. } = figures;
         self.memory.commits.put(id, Known { row, created_at, depth, cumulative_bytes });
@@ -101,10 +103,9 @@ impl Transaction<'_> {
 
     pub(super) fn cover(&mut self, id: CommitId) -> Result<(), StoreError> {
         let known = self.need_commit(id)?;
-        self.execute(
+        self.connection.during("covering a commit").run(
             "UPDATE commits SET state = (state & ~3) | ?2, tip = 0 WHERE row = ?1 AND state & 3 = ?3",
             [known.row, STATE_COVERED, STATE_PROVISIONAL],
-            "covering a commit",
         )?;
         Ok(())
     }
@@ -118,11 +119,9 @@ impl Transaction<'_> {
             one,
         )?;
         let figures = Figures { counts, ..Figures::decode(&figures, known.row)? };
-        self.execute(
-            "UPDATE commits SET figures = ?2 WHERE row = ?1",
-            params![known.row, figures.encode()],
-            "counting a commit",
-        )?;
+        self.connection
+            .during("counting a commit")
+            .run("UPDATE commits SET figures = ?2 WHERE row = ?1", params![known.row, figures.encode()])?;
         Ok(())
     }
 
@@ -133,7 +132,7 @@ impl Transaction<'_> {
             Again::Keep => return Ok(()),
             Again::Close => {
                 let sql = "UPDATE commits SET state = (state & ~3) | ?2 WHERE row = ?1";
-                self.execute(sql, [known.row, STATE_CLOSED], "closing a commit")?;
+                self.connection.during("closing a commit").run(sql, [known.row, STATE_CLOSED])?;
             }
             Again::Fill => {
                 for content in std::iter::once(new.core.artifact).chain(new.core.native) {
@@ -145,7 +144,7 @@ impl Transaction<'_> {
                     " WHERE row = ?1"
                 );
                 let state = state::encode(new.core.commit_type, new.closure);
-                self.execute(sql, [known.row, state], "filling a hole")?;
+                self.connection.during("filling a hole").run(sql, [known.row, state])?;
                 // The order of storing has passed it.
                 stored::set_due(self.connection, Some(known.row), Timestamp::EPOCH)?;
                 self.memory.commits.put(id, known);

@@ -73,10 +73,9 @@ impl Transaction<'_> {
         // A part of it may be the whole: then it is filled by now.
         if self.find_content(id)?.is_some_and(|known| known.is_forgotten) {
             self.refer(&pieces)?;
-            self.execute(
+            self.connection.during("filling a content").run(
                 "UPDATE content SET coding = ?2, dictionary = NULL, bytes = ?3, length = ?4 WHERE row = ?1",
                 params![known.row, Coding::Composed.number(), pieces::encode(&pieces), length.cast_signed()],
-                "filling a content",
             )?;
             self.memory.contents.put(id, Known { length, is_forgotten: false, is_list: true, ..known });
         }
@@ -87,10 +86,9 @@ impl Transaction<'_> {
         // The length of a hole's content is what somebody else said of it; now it is known.
         let filled = Known { length: literal.length, is_forgotten: false, ..known };
         let (coding, length) = (literal.coding, literal.length.cast_signed());
-        self.execute(
+        self.connection.during("filling a content").run(
             "UPDATE content SET coding = ?2, dictionary = ?3, bytes = ?4, length = ?5 WHERE row = ?1",
             params![known.row, coding.number(), coding.dictionary(), literal.stored, length],
-            "filling a content",
         )?;
         pack_again(self.connection, known.row)?;
         self.memory.contents.put(literal.hash, filled);
@@ -192,11 +190,9 @@ impl Transaction<'_> {
     /// Marks rows that a list refers to, so that their bytes are never given up.
     fn refer(&self, pieces: &[Piece]) -> Result<(), StoreError> {
         for piece in pieces {
-            self.execute(
-                "UPDATE content SET referred = 1 WHERE row = ?1 AND referred = 0",
-                [piece.of],
-                "marking a content as referred to",
-            )?;
+            self.connection
+                .during("marking a content as referred to")
+                .run("UPDATE content SET referred = 1 WHERE row = ?1 AND referred = 0", [piece.of])?;
         }
         Ok(())
     }

@@ -2,41 +2,32 @@
 //!
 //! What a ledger lets go of by itself is `sqlite::ledger::output`'s.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 use stemmata_model::{Json, LedgerId, NewEvent, NewPayload, Timestamp, topics};
 
 use super::Transaction;
 use crate::error::StoreError;
 use crate::ledger::{Append, Appended, Coverage, Keyed, LedgerChange, SavedState};
-use crate::rules::checks::{check_epoch, check_key, check_marks, check_reach};
-use crate::rules::events::{next_time, numbered};
+use crate::rules::checks::{check_epoch, check_marks, check_place, check_reach};
+use crate::rules::events::{new_bytes, next_time};
 use crate::rules::prepare::Literal;
 use crate::sqlite::failure::During;
 use crate::sqlite::ledger::rows::{EventRow, LINE, LedgerRow, PLAIN};
 use crate::sqlite::ledger::{keys, output};
 use crate::sqlite::seals::{COVERAGE, LEDGER_MARK, STATE};
+use crate::sqlite::statements::one;
 
 const CHANGING: &str = "changing a ledger";
 
 impl Transaction<'_> {
     pub(super) fn append(&mut self, append: &Append, lines: &[Option<Literal>]) -> Result<(), StoreError> {
         let found = self.find_ledger(&append.ledger)?;
-        let last = found.as_ref().map_or(0, |ledger| ledger.last.cast_unsigned());
-        if let Some(expected) = append.expected.filter(|expected| *expected != last) {
-            return Err(StoreError::SequenceMoved { ledger: append.ledger.clone(), expected, found: last });
-        }
-        check_epoch(
-            &append.ledger,
-            append.epoch,
-            found.as_ref().map_or(0, |ledger| ledger.epoch.cast_unsigned()),
-        )?;
-        if let Some(ledger) = &found {
-            for new in &append.keys {
-                let known = keys::find(self.connection, ledger.row, new.key)?;
-                check_key(&append.ledger, known, append.now)?;
-            }
-        }
-        let (first, last) = numbered(last, append.events.len())?;
+        let known = |of: fn(&LedgerRow) -> i64| found.as_ref().map_or(0, of).cast_unsigned();
+        let at = (known(|ledger| ledger.last), known(|ledger| ledger.epoch));
+        let (first, last) = check_place(append, at, |key| match &found {
+            Some(ledger) => keys::find(self.connection, ledger.row, key),
+            None => Ok(None),
+        })?;
         let mut ledger = match found {
             Some(ledger) => ledger,
             None => LedgerRow::make(self.connection, &append.ledger, append.now)?,
@@ -54,7 +45,7 @@ impl Transaction<'_> {
             ledger.last_at = Some(at.as_micros());
             let row = self.append_event((ledger.row, number.cast_signed(), at), event, line.as_ref())?;
             if row.1 {
-                ledger.count_output(1, bytes_of(event));
+                ledger.count_output(1, new_bytes(&event.payload).cast_signed());
                 output = Some(row.0);
             }
         }
@@ -107,12 +98,11 @@ impl Transaction<'_> {
         let commit = self.need_commit(coverage.commit)?.row;
         let ledger = self.need_ledger(&coverage.ledger)?.row;
         let through = coverage.through.get().cast_signed();
-        self.execute_sealed(
+        self.connection.during("saying what a commit covers").seal(
             "INSERT INTO coverage (commit_row, ledger, through, seal) VALUES (?1, ?2, ?3, ?4) \
              ON CONFLICT (commit_row, ledger) DO UPDATE SET through = ?3, seal = ?4 WHERE through < ?3",
             &COVERAGE,
             params![commit, ledger, through],
-            "saying what a commit covers",
         )?;
         Ok(())
     }
@@ -129,13 +119,7 @@ impl Transaction<'_> {
             let through = state.through.cast_signed();
             let values =
                 params![ledger, state.name, state.version, through, state.position, state.state.as_str()];
-            self.execute_sealed(
-                "INSERT OR REPLACE INTO state (ledger, name, version, through, position, state, seal) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                &STATE,
-                values,
-                "saving states",
-            )?;
+            self.connection.during("saving states").insert_sealed("INSERT OR REPLACE", &STATE, values)?;
         }
         Ok(())
     }
@@ -147,16 +131,17 @@ impl Transaction<'_> {
         };
         for mark in &change.let_go {
             self.connection
-                .execute("DELETE FROM ledger_mark WHERE mark = ?1 AND ledger = ?2", params![mark, ledger.row])
-                .during(CHANGING)?;
+                .during(CHANGING)
+                .run("DELETE FROM ledger_mark WHERE mark = ?1 AND ledger = ?2", params![mark, ledger.row])?;
         }
         for mark in &change.marks {
             self.mark_ledger(&ledger, mark)?;
         }
-        let marks: i64 = self
-            .connection
-            .query_row("SELECT count(*) FROM ledger_mark WHERE ledger = ?1", [ledger.row], |row| row.get(0))
-            .during(CHANGING)?;
+        let marks: i64 = self.connection.during(CHANGING).only(
+            "SELECT count(*) FROM ledger_mark WHERE ledger = ?1",
+            [ledger.row],
+            one,
+        )?;
         check_marks(usize::try_from(marks).unwrap_or(usize::MAX))?;
         ledger.root = change.root.clone().or(ledger.root);
         ledger.compacted_at = change.compacted_at.map(Timestamp::as_micros).or(ledger.compacted_at);
@@ -164,15 +149,11 @@ impl Transaction<'_> {
     }
 
     fn mark_ledger(&self, ledger: &LedgerRow, mark: &str) -> Result<(), StoreError> {
-        let holder: Option<String> = self
-            .connection
-            .query_row(
-                "SELECT l.id FROM ledger_mark m JOIN ledger l ON l.row = m.ledger WHERE m.mark = ?1",
-                [mark],
-                |row| row.get(0),
-            )
-            .optional()
-            .during(CHANGING)?;
+        let holder: Option<String> = self.connection.during(CHANGING).first(
+            "SELECT l.id FROM ledger_mark m JOIN ledger l ON l.row = m.ledger WHERE m.mark = ?1",
+            [mark],
+            one,
+        )?;
         if let Some(holder) = holder {
             if holder == ledger.id {
                 return Ok(());
@@ -181,11 +162,10 @@ impl Transaction<'_> {
                 .map_err(|error| crate::sqlite::failure::unreadable("ledger.id", &holder, &error))?;
             return Err(StoreError::MarkTaken { mark: mark.to_owned(), ledger });
         }
-        self.execute_sealed(
-            "INSERT OR REPLACE INTO ledger_mark (mark, ledger, seal) VALUES (?1, ?2, ?3)",
+        self.connection.during(CHANGING).insert_sealed(
+            "INSERT OR REPLACE",
             &LEDGER_MARK,
             params![mark, ledger.row],
-            CHANGING,
         )?;
         Ok(())
     }
@@ -210,15 +190,4 @@ impl Transaction<'_> {
         self.memory.ledgers.put(id.clone(), ledger.clone());
         Ok(())
     }
-}
-
-/// The bytes that an event's hash would cover.
-fn bytes_of(event: &NewEvent) -> i64 {
-    let length = match &event.payload {
-        NewPayload::Plain { text, data } => {
-            text.as_ref().map_or(0, String::len) + 1 + data.as_ref().map_or(0, |data| data.as_str().len())
-        }
-        NewPayload::Line(line) => line.as_str().len() + 1,
-    };
-    i64::try_from(length).expect("an event is bounded")
 }

@@ -11,15 +11,13 @@ mod ledger;
 mod merge;
 pub(super) mod places;
 
-use rusqlite::{Connection, ToSql};
+use rusqlite::Connection;
 
 use self::commits::Known;
-use super::failure::During;
 use super::kinds::Kinds;
 use super::ledger::names::Names;
 use super::ledger::rows::LedgerRow;
 use super::marks::Present;
-use super::seals::{Sealed, execute_sealed};
 use crate::error::StoreError;
 use crate::rules::prepare::Prepared;
 use crate::rules::recent::Recent;
@@ -117,26 +115,5 @@ impl Transaction<'_> {
         let present = Present::load(self.connection)?;
         self.memory.marks = Some(present);
         Ok(present)
-    }
-
-    /// Runs a statement that writes, and says how many rows it changed.
-    fn execute(
-        &self,
-        sql: &'static str,
-        values: impl rusqlite::Params,
-        operation: &'static str,
-    ) -> Result<usize, StoreError> {
-        self.connection.during(operation).run(sql, values)
-    }
-
-    /// Runs a statement that writes a sealed row, whose seal is one value more.
-    fn execute_sealed(
-        &self,
-        sql: &'static str,
-        sealed: &Sealed,
-        values: &[&dyn ToSql],
-        operation: &'static str,
-    ) -> Result<usize, StoreError> {
-        execute_sealed(self.connection, sql, sealed, values, operation)
     }
 }

@@ -71,34 +71,24 @@ impl Transaction<'_> {
             source.map(|source| source.offset.cast_signed()),
             source.map(|source| source.length.cast_signed()),
         ];
-        let changed = self.execute_sealed(
-            "INSERT INTO sighting (origin, created_at, commit_row, trigger, observed_at, offset, length, seal) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) \
-             ON CONFLICT DO UPDATE SET trigger = excluded.trigger, observed_at = excluded.observed_at, \
-             offset = excluded.offset, length = excluded.length, seal = excluded.seal \
-             WHERE (excluded.observed_at, excluded.trigger, ifnull(excluded.offset, -1), \
-             ifnull(excluded.length, -1)) \
-             < (observed_at, trigger, ifnull(offset, -1), ifnull(length, -1))",
-            &SIGHTING,
-            values,
-            "storing a sighting",
-        )?;
+        let sql = "INSERT INTO sighting (origin, created_at, commit_row, trigger, observed_at, offset, length, seal) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) \
+                   ON CONFLICT DO UPDATE SET trigger = excluded.trigger, observed_at = excluded.observed_at, \
+                   offset = excluded.offset, length = excluded.length, seal = excluded.seal \
+                   WHERE (excluded.observed_at, excluded.trigger, ifnull(excluded.offset, -1), \
+                   ifnull(excluded.length, -1)) \
+                   < (observed_at, trigger, ifnull(offset, -1), ifnull(length, -1))";
+        let changed = self.connection.during("storing a sighting").seal(sql, &SIGHTING, values)?;
         Ok(changed > 0)
     }
 
     /// The first origin stands in the commit's own row, further ones in a table beside it.
     fn point_to_origin(&self, commit_row: i64, origin: i64) -> Result<(), StoreError> {
-        let first = self.execute(
-            "UPDATE commits SET origin = ?2 WHERE row = ?1 AND (origin IS NULL OR origin = ?2)",
-            [commit_row, origin],
-            "storing a sighting",
-        )?;
-        if first == 0 {
-            self.execute(
-                "INSERT OR IGNORE INTO sighting_more (commit_row, origin) VALUES (?1, ?2)",
-                [commit_row, origin],
-                "storing a sighting",
-            )?;
+        let ask = self.connection.during("storing a sighting");
+        let sql = "UPDATE commits SET origin = ?2 WHERE row = ?1 AND (origin IS NULL OR origin = ?2)";
+        if ask.run(sql, [commit_row, origin])? == 0 {
+            let sql = "INSERT OR IGNORE INTO sighting_more (commit_row, origin) VALUES (?1, ?2)";
+            ask.run(sql, [commit_row, origin])?;
         }
         Ok(())
     }
@@ -134,13 +124,7 @@ impl Transaction<'_> {
             self.connection.during(storing).only("SELECT ifnull(max(row), 0) + 1 FROM origin", [], one)?;
         let whole: Vec<&dyn ToSql> =
             std::iter::once(&row as &dyn ToSql).chain(values.iter().copied()).collect();
-        self.execute_sealed(
-            "INSERT INTO origin (row, principal, machine, session, path, ticket, thread, template_alias, seal) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-            &ORIGIN,
-            &whole,
-            storing,
-        )?;
+        self.connection.during(storing).insert_sealed("INSERT", &ORIGIN, &whole)?;
         Ok(row)
     }
 
@@ -156,7 +140,7 @@ impl Transaction<'_> {
         }
         let row = session_row(session);
         let values: Vec<&dyn ToSql> = row.iter().map(|value| value as &dyn ToSql).collect();
-        self.execute_sealed(UPSERT_SESSION, &SESSION, &values, "storing a session")?;
+        self.connection.during("storing a session").upsert_sealed(&SESSION, &values)?;
         Ok(())
     }
 
@@ -193,13 +177,8 @@ impl Transaction<'_> {
     pub(super) fn keep_cursor(&self, key: &SessionKey, value: &[u8]) -> Result<(), StoreError> {
         let place = key_of(key);
         place.adopt(self.connection, OfPlace::Cursor)?;
-        self.execute_sealed(
-            "INSERT INTO cursor (path, machine, value, seal) VALUES (?1, ?2, ?3, ?4) \
-             ON CONFLICT DO UPDATE SET value = excluded.value, seal = excluded.seal",
-            &CURSOR,
-            params![place.hash, "", value],
-            "storing a cursor",
-        )?;
+        let values = params![place.hash, "", value];
+        self.connection.during("storing a cursor").upsert_sealed(&CURSOR, values)?;
         Ok(())
     }
 
@@ -223,16 +202,7 @@ impl Transaction<'_> {
             placement.keyed_hash,
             placement.placed_at.as_micros(),
         ];
-        self.execute_sealed(
-            "INSERT INTO placement (path, machine, session, ctx, taken_bytes, placed_bytes, keyed_hash, placed_at, \
-             seal) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
-             ON CONFLICT DO UPDATE SET session = excluded.session, ctx = excluded.ctx, \
-             taken_bytes = excluded.taken_bytes, placed_bytes = excluded.placed_bytes, \
-             keyed_hash = excluded.keyed_hash, placed_at = excluded.placed_at, seal = excluded.seal",
-            &PLACEMENT,
-            values,
-            "storing a placement",
-        )?;
+        self.connection.during("storing a placement").upsert_sealed(&PLACEMENT, values)?;
         Ok(())
     }
 }
@@ -275,16 +245,3 @@ pub(in crate::sqlite) fn session_row(session: &Session) -> [Value; 20] {
         count(session.bytes),
     ]
 }
-
-/// Every column is replaced; columns that a newer version added keep what they hold.
-const UPSERT_SESSION: &str = "INSERT INTO session (path, machine, session, parent_session, format, template, \
-     principal, granularity, came, placed_from, title, cwd, git_branch, version, started_at, last_at, tip, \
-     commits, messages, bytes, seal) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21) \
-     ON CONFLICT (path, machine) DO UPDATE SET session = excluded.session, \
-     parent_session = excluded.parent_session, format = excluded.format, template = excluded.template, \
-     principal = excluded.principal, granularity = excluded.granularity, came = excluded.came, \
-     placed_from = excluded.placed_from, title = excluded.title, cwd = excluded.cwd, \
-     git_branch = excluded.git_branch, version = excluded.version, started_at = excluded.started_at, \
-     last_at = excluded.last_at, tip = excluded.tip, commits = excluded.commits, \
-     messages = excluded.messages, bytes = excluded.bytes, seal = excluded.seal";

@@ -16,7 +16,7 @@ use crate::sqlite::packs::Packs;
 use crate::sqlite::packs::blocks::BlockError;
 use crate::sqlite::packs::encode::Placed;
 use crate::sqlite::packs::output::Output;
-use crate::sqlite::read::Borrowed;
+use crate::sqlite::pool::Borrowed;
 use crate::sqlite::read::literals::{Kept, Key};
 
 /// Writes packs without the contents `gone`, and without what nobody needs. The lock of packs is held.
