@@ -33,7 +33,7 @@ pub(super) fn store(
         last
     ];
     let sql = "INSERT INTO segment (base, family, span, made, length, minute_first, minute_last) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     connection.while_(WRITING).run(sql, values)?;
     for row in &built.chunks {
         let sql = "INSERT INTO chunk (segment, first, part, bytes) VALUES (?1, ?2, ?3, ?4)";

@@ -80,9 +80,9 @@ impl<'c> Places<'c> {
             is_of_events
         ];
         let sql = "INSERT INTO place (machine, path, session, client, cwd, branch, events, runs) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, x'') \
-                 ON CONFLICT (machine, path) DO UPDATE SET session = ?3, client = ?4, cwd = ?5, branch = ?6 \
-                 RETURNING row";
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, x'') \
+                   ON CONFLICT (machine, path) DO UPDATE SET session = ?3, client = ?4, cwd = ?5, branch = ?6 \
+                   RETURNING row";
         let row: u32 = self.connection.while_(WRITING).only(sql, values, one)?;
         self.rows.insert(place, row);
         Ok(row)

@@ -319,7 +319,7 @@ impl Settling<'_> {
             let values =
                 params![ledger.id.as_str(), ledger.through.cast_signed(), ledger.epoch.cast_signed()];
             let sql = "INSERT INTO ledger (id, through, epoch) VALUES (?1, ?2, ?3) \
-                     ON CONFLICT (id) DO UPDATE SET through = ?2, epoch = ?3";
+                       ON CONFLICT (id) DO UPDATE SET through = ?2, epoch = ?3";
             self.connection.while_(SETTLING).run(sql, values)?;
         }
         for event in &self.batch.events {

@@ -47,7 +47,7 @@ pub(super) fn is_recorded(
     let (change, text, source) = codes::change(&record.change);
     let (at, by) = (record.at.as_micros(), record.by.as_str());
     let sql = "SELECT EXISTS (SELECT 1 FROM annotation WHERE commit_row = ?1 AND kind = ?2 AND at = ?3 AND by = ?4 \
-             AND change = ?5 AND text IS ?6 AND source IS ?7)";
+               AND change = ?5 AND text IS ?6 AND source IS ?7)";
     connection.during(KEEPING).only(sql, params![row, KIND_AUDIT, at, by, change, text, source], one)
 }
 

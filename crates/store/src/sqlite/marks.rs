@@ -48,7 +48,7 @@ pub(super) struct Present {
 impl Present {
     pub(super) fn load(connection: &Connection) -> Result<Self, StoreError> {
         let sql = "SELECT EXISTS (SELECT 1 FROM mark WHERE kind IN (0, 4)), \
-                 EXISTS (SELECT 1 FROM mark WHERE kind BETWEEN 1 AND 2)";
+                   EXISTS (SELECT 1 FROM mark WHERE kind BETWEEN 1 AND 2)";
         connection
             .during("looking for marks")
             .only(sql, [], |row| Ok(Self { tombstones: row.get(0)?, condemned: row.get(1)? }))

@@ -91,7 +91,7 @@ pub(in crate::sqlite) fn silence(connection: &Connection, holes: &[Row]) -> Resu
     let mut removed = 0;
     for row in holes {
         let sql = "DELETE FROM annotation WHERE commit_row = ?1 \
-                 AND (kind IN (0, 2) OR kind = 4 AND change IN (0, 3))";
+                   AND (kind IN (0, 2) OR kind = 4 AND change IN (0, 3))";
         removed += connection.during("removing what was said of commits").run(sql, [row.commit.row])?;
     }
     Ok(removed > 0)
@@ -187,7 +187,7 @@ fn move_tips(connection: &Connection) -> Result<(), StoreError> {
         let tip = standing.map(|standing| standing.tip.to_bytes());
         let number = |of: fn(Standing) -> u64| standing.map_or(0, of).cast_signed();
         let sql = "UPDATE session SET tip = ?3, title = iif(?3 IS NULL, NULL, title), commits = ?4, messages = ?5, \
-                 bytes = ?6, seal = NULL WHERE path = ?1 AND machine = ?2";
+                   bytes = ?6, seal = NULL WHERE path = ?1 AND machine = ?2";
         connection.during(REMOVING).run(
             sql,
             params![path, machine, tip, number(|s| s.commits), number(|s| s.messages), number(|s| s.bytes)],
@@ -199,7 +199,7 @@ fn move_tips(connection: &Connection) -> Result<(), StoreError> {
 fn step(connection: &Connection, row: i64) -> Result<Option<Step<i64>>, StoreError> {
     type Columns = ([u8; 16], Option<i64>, Vec<u8>, bool);
     let sql = "SELECT c.id, c.parent, c.figures, g.row IS NULL FROM commits c \
-             LEFT JOIN temp.gone g ON g.row = c.row WHERE c.row = ?1";
+               LEFT JOIN temp.gone g ON g.row = c.row WHERE c.row = ?1";
     let found: Option<Columns> = connection.during(REMOVING).first(sql, [row], columns)?;
     let Some((id, parent, figures, stays)) = found else { return Ok(None) };
     let Figures { depth, cumulative_bytes, counts, .. } = Figures::decode(&figures, row)?;

@@ -33,7 +33,7 @@ impl Contents for Tables<'_> {
 
     fn own_bytes(&self, of: i64) -> Result<Option<u64>, StoreError> {
         let sql = "SELECT length FROM content WHERE row = ?1 AND coding < 3 \
-                 UNION ALL SELECT length FROM packed WHERE row = ?1";
+                   UNION ALL SELECT length FROM packed WHERE row = ?1";
         let length: Option<i64> = self.connection.during(SWEEPING).first(sql, [of], one)?;
         Ok(length.map(i64::cast_unsigned))
     }
@@ -116,7 +116,7 @@ impl Contents for Tables<'_> {
             }
         }
         let sql = "UPDATE store SET packed_content = min(packed_content, (SELECT max(ifnull(max(row), 0), \
-                 (SELECT ifnull(max(row), 0) FROM packed)) FROM content))";
+                   (SELECT ifnull(max(row), 0) FROM packed)) FROM content))";
         self.connection.during(SWEEPING).run(sql, []).map(drop)
     }
 }
@@ -141,8 +141,8 @@ impl Tables<'_> {
             return Ok(row);
         }
         let sql = "INSERT INTO content (row, hash, length, coding, dictionary, referred, bytes) \
-                 VALUES (1 + max((SELECT ifnull(max(row), 0) FROM content), \
-                 (SELECT ifnull(max(row), 0) FROM packed)), ?1, ?2, ?3, ?4, 1, ?5)";
+                   VALUES (1 + max((SELECT ifnull(max(row), 0) FROM content), \
+                   (SELECT ifnull(max(row), 0) FROM packed)), ?1, ?2, ?3, ?4, 1, ?5)";
         self.connection
             .during(SWEEPING)
             .run(sql, params![hash.as_bytes(), length, coding.number(), coding.dictionary(), stored])?;

@@ -81,7 +81,7 @@ impl Holders for Tables<'_> {
 
     fn is_marked(&self, row: Row) -> Result<[bool; 2], StoreError> {
         let sql = "SELECT ifnull(max(kind = ?2), 0), ifnull(max(kind = ?3), 0) FROM annotation \
-                 WHERE commit_row = ?1 AND kind IN (?2, ?3)";
+                   WHERE commit_row = ?1 AND kind IN (?2, ?3)";
         self.connection
             .during(PLANNING)
             .only(sql, [row.commit.row, KIND_PIN, KIND_TAG], |row| Ok([row.get(0)?, row.get(1)?]))
@@ -110,7 +110,7 @@ impl Holders for Tables<'_> {
 
     fn children(&self, row: Row) -> Result<Vec<i64>, StoreError> {
         let sql = "SELECT row FROM commits WHERE row = ?1 + 1 AND parent = ?1 \
-                 UNION ALL SELECT row FROM commits WHERE parent = ?1 AND parent <> row - 1";
+                   UNION ALL SELECT row FROM commits WHERE parent = ?1 AND parent <> row - 1";
         self.connection.during(PLANNING).list(sql, [row.commit.row], one)
     }
 }

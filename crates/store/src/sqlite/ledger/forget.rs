@@ -93,7 +93,7 @@ pub(in crate::sqlite) fn places_of(
 pub(in crate::sqlite) fn has_folded(connection: &Connection, ledger: i64) -> Result<bool, StoreError> {
     let kept = i64::try_from(CURSOR_STATES.len()).expect("a short word");
     let sql = "SELECT EXISTS (SELECT 1 FROM state WHERE ledger = ?1 \
-             AND substr(CAST(name AS BLOB), 1, ?3) <> CAST(?2 AS BLOB))";
+               AND substr(CAST(name AS BLOB), 1, ?3) <> CAST(?2 AS BLOB))";
     connection.during(FORGETTING).only(sql, rusqlite::params![ledger, CURSOR_STATES, kept], one)
 }
 
@@ -233,6 +233,6 @@ fn snapshots_after(
     let snapshot = Names::default().find(connection, topics::STATE_SNAPSHOT)?;
     let (Some(topic), Some(first)) = (snapshot, seqs.first()) else { return Ok(Vec::new()) };
     let sql = "SELECT seq FROM event INDEXED BY event_by_topic WHERE ledger = ?1 AND topic = ?2 \
-             AND replayable IN (0, 1) AND seq > ?3 AND kind <> 3";
+               AND replayable IN (0, 1) AND seq > ?3 AND kind <> 3";
     connection.during(FORGETTING).list(sql, [ledger, topic, *first], one)
 }

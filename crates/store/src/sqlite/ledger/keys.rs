@@ -23,8 +23,8 @@ pub(in crate::sqlite) fn find(
     key: EventKey,
 ) -> Result<Option<Keyed>, StoreError> {
     let sql = "SELECT k.digest, k.first, k.last, k.until FROM event_key k JOIN event e \
-             ON e.ledger = k.ledger AND e.seq = k.first AND e.kind <> ?3 \
-             WHERE k.ledger = ?1 AND k.key = ?2";
+               ON e.ledger = k.ledger AND e.seq = k.first AND e.kind <> ?3 \
+               WHERE k.ledger = ?1 AND k.key = ?2";
     let found: Option<([u8; 16], i64, i64, Option<i64>)> =
         connection.during(READING).first(sql, params![ledger, key.as_bytes(), FORGOTTEN], columns)?;
     let place = |seq| place("event_key.first", seq);
@@ -52,13 +52,13 @@ pub(in crate::sqlite) fn put(connection: &Connection, ledger: i64, keyed: &Keyed
 /// Removes keys that are over, a few at once.
 pub(in crate::sqlite) fn sweep(connection: &Connection, now: Timestamp) -> Result<(), StoreError> {
     let sql = "DELETE FROM event_key WHERE (ledger, key) IN (SELECT ledger, key FROM event_key \
-             INDEXED BY event_key_by_until WHERE until <= ?1 LIMIT ?2)";
+               INDEXED BY event_key_by_until WHERE until <= ?1 LIMIT ?2)";
     connection.during(WRITING).run(sql, [now.as_micros(), SWEPT_MAX]).map(drop)
 }
 
 /// Removes the keys of a ledger whose first event was forgotten.
 pub(in crate::sqlite) fn forget(connection: &Connection, ledger: i64) -> Result<(), StoreError> {
     let sql = "DELETE FROM event_key WHERE ledger = ?1 AND NOT EXISTS (SELECT 1 FROM event e \
-             WHERE e.ledger = ?1 AND e.seq = event_key.first AND e.kind <> ?2)";
+               WHERE e.ledger = ?1 AND e.seq = event_key.first AND e.kind <> ?2)";
     connection.during(WRITING).run(sql, [ledger, FORGOTTEN]).map(drop)
 }

@@ -143,7 +143,7 @@ impl EventLog for SqliteStore {
                     row.put(connection)?;
                 }
                 let sql = "DELETE FROM state WHERE ledger = (SELECT row FROM ledger WHERE id = ?1) AND name >= ?2 \
-                         AND substr(CAST(name AS BLOB), 1, ?3) = CAST(?2 AS BLOB)";
+                           AND substr(CAST(name AS BLOB), 1, ?3) = CAST(?2 AS BLOB)";
                 connection
                     .during("dropping saved states").run(sql, params![ledger.as_str(), prefix, length]).map(|_| ())
             })

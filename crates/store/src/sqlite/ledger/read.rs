@@ -43,8 +43,8 @@ impl Reader {
 
     pub(in crate::sqlite) fn coverage(&self, commit: CommitId) -> Result<Option<Coverage>, StoreError> {
         let sql = "SELECT l.id, v.through FROM commits c JOIN coverage v ON v.commit_row = c.row \
-                 JOIN ledger l ON l.row = v.ledger WHERE substr(c.id, 1, 8) = ?1 AND c.id = ?2 \
-                 ORDER BY l.id LIMIT 1";
+                   JOIN ledger l ON l.row = v.ledger WHERE substr(c.id, 1, 8) = ?1 AND c.id = ?2 \
+                   ORDER BY l.id LIMIT 1";
         let found: Option<(String, i64)> = self.connection().during(READING).first(
             sql,
             params![key_of(commit), commit.to_bytes()],
@@ -55,8 +55,8 @@ impl Reader {
 
     pub(in crate::sqlite) fn last_covered(&self, ledger: &LedgerId) -> Result<Option<Coverage>, StoreError> {
         let sql = "SELECT c.id, v.through FROM ledger l JOIN coverage v ON v.ledger = l.row \
-                 AND v.through = (SELECT max(through) FROM coverage WHERE ledger = l.row) \
-                 JOIN commits c ON c.row = v.commit_row WHERE l.id = ?1 ORDER BY c.id DESC LIMIT 1";
+                   AND v.through = (SELECT max(through) FROM coverage WHERE ledger = l.row) \
+                   JOIN commits c ON c.row = v.commit_row WHERE l.id = ?1 ORDER BY c.id DESC LIMIT 1";
         let found: Option<([u8; 16], i64)> =
             self.connection().during(READING).first(sql, [ledger.as_str()], columns)?;
         let coverage = |(id, through)| {

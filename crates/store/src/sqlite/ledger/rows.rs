@@ -220,7 +220,7 @@ impl EventRow<String> {
         }
         // A line that damage took has no hash any more; what was to go is gone then.
         let sql = "SELECT hash, length FROM content WHERE row = ?1 \
-                 UNION ALL SELECT hash, length FROM packed WHERE row = ?1 LIMIT 1";
+                   UNION ALL SELECT hash, length FROM packed WHERE row = ?1 LIMIT 1";
         let found = connection.during("reading an event's line").first(sql, [self.content], columns)?;
         Ok(known(found.unwrap_or_default()))
     }
@@ -233,7 +233,7 @@ impl ReceiptRow {
     ) -> Result<Self, StoreError> {
         type Columns = (i64, i64, [u8; 32], i64, [i64; 2]);
         let sql = "SELECT events, bytes, chain, through, raw_through, replayable_through FROM receipt \
-                 WHERE ledger = ?1 AND topic = ?2";
+                   WHERE ledger = ?1 AND topic = ?2";
         let found: Option<Columns> =
             connection.during("reading a receipt").first(sql, [ledger, topic], |row: &Row<'_>| {
                 let cleared = [row.get(4)?, row.get(5)?];

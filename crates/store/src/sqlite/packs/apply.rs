@@ -120,7 +120,7 @@ fn insert_block(connection: &Connection, pack: i64, block: &NewBlock) -> Result<
     let high = block.members.iter().map(|member| member.row).max().unwrap_or(0);
     let values = block.laid.columns(pack).into_iter().chain([low.into(), high.into()]);
     let sql = "INSERT INTO block (pack, number, offset, stored, length, coding, depth, bases, low, high) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
     connection.during(MOVING).insert(sql, params_from_iter(values))
 }
 
@@ -131,8 +131,8 @@ fn move_members(connection: &Connection, block_row: i64, block: &NewBlock) -> Re
         let changed = match member.from {
             None => {
                 let sql = "INSERT INTO packed (row, hash, length, block, offset) \
-                         SELECT row, hash, length, ?2, ?3 FROM content \
-                         WHERE row = ?1 AND coding IN (0, 1, 2) AND length = ?4 AND hash = ?5";
+                           SELECT row, hash, length, ?2, ?3 FROM content \
+                           WHERE row = ?1 AND coding IN (0, 1, 2) AND length = ?4 AND hash = ?5";
                 let moved = connection
                     .during(MOVING)
                     .run(sql, params![member.row, block_row, offset, length, member.hash.as_bytes()])?;

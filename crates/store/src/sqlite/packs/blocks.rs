@@ -85,7 +85,7 @@ pub(super) fn find_block(
     row: i64,
 ) -> Result<Option<Result<BlockRow, String>>, StoreError> {
     let sql = "SELECT p.name, b.number, b.offset, b.stored, b.length, b.coding, b.depth, b.bases \
-             FROM block b JOIN pack p ON p.row = b.pack WHERE b.row = ?1";
+               FROM block b JOIN pack p ON p.row = b.pack WHERE b.row = ?1";
     let found = connection.during(READING).first(sql, [row], |found| {
         let numbers: [i64; 6] =
             [found.get(1)?, found.get(2)?, found.get(3)?, found.get(4)?, found.get(5)?, found.get(6)?];

@@ -53,7 +53,7 @@ pub(super) struct Waiting {
 /// Counts what waits to be packed.
 pub(super) fn inbox(connection: &Connection) -> Result<Waiting, StoreError> {
     let sql = "SELECT count(*), ifnull(sum(length(bytes)), 0) FROM content \
-             WHERE row > (SELECT packed_content FROM store) AND coding IN (0, 1, 2)";
+               WHERE row > (SELECT packed_content FROM store) AND coding IN (0, 1, 2)";
     connection.during(PLANNING).only(sql, [], |row| {
         let (contents, bytes): (i64, i64) = (row.get(0)?, row.get(1)?);
         Ok(Waiting { contents: contents.cast_unsigned(), bytes: bytes.cast_unsigned() })

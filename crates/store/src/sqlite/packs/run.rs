@@ -69,7 +69,7 @@ fn read_plan(store: &Maintained<'_>) -> Result<Plan, StoreError> {
 fn mark(connection: &Connection, plan: &Plan) -> Result<u64, StoreError> {
     let operation = "remembering what is packed";
     let sql = "SELECT ifnull(sum(length(bytes)), 0), min(row) FROM content \
-             WHERE row > (SELECT packed_content FROM store) AND row <= ?1 AND coding IN (0, 1, 2)";
+               WHERE row > (SELECT packed_content FROM store) AND row <= ?1 AND coding IN (0, 1, 2)";
     let (left, first): (i64, Option<i64>) =
         connection.during(operation).only(sql, [plan.content_mark], columns)?;
     // What stays, because it is damaged or was stale, is looked at again.

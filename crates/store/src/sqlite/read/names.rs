@@ -103,7 +103,7 @@ impl Names for SqliteStore {
 
     fn tags(&self, beginning: &str, limit: usize) -> Result<Vec<(String, CommitId)>, StoreError> {
         let sql = "SELECT t.text, min(c.id) FROM annotation t JOIN commits c ON c.row = t.commit_row \
-             WHERE t.kind = 1 AND t.text >= ?1 AND t.text < ?2 GROUP BY t.text ORDER BY t.text LIMIT ?3";
+                   WHERE t.kind = 1 AND t.text >= ?1 AND t.text < ?2 GROUP BY t.text ORDER BY t.text LIMIT ?3";
         let values = params![beginning, format!("{beginning}{LAST}"), sql_limit(limit)];
         let take = |row: &Row<'_>| Ok((row.get(0)?, CommitId::from_bytes(row.get(1)?)));
         self.read(|reader| reader.all(sql, values, take))

@@ -131,6 +131,6 @@ fn verify_ledger(connection: &Connection, ledger: &LedgerRow, found: Report<'_>)
 /// Says whether a content is there with its bytes, damaged or not: whether they are sound is the contents' matter.
 fn is_readable(connection: &Connection, content: i64) -> Result<bool, StoreError> {
     let sql = "SELECT EXISTS (SELECT 1 FROM content WHERE row = ?1 AND coding <> 5 \
-             UNION ALL SELECT 1 FROM packed WHERE row = ?1)";
+               UNION ALL SELECT 1 FROM packed WHERE row = ?1)";
     connection.during(VERIFYING).only(sql, [content], one)
 }

@@ -137,8 +137,8 @@ fn put_literal(connection: &Connection, id: ArtifactId, row: i64, bytes: Vec<u8>
     let (coding, stored) = encode(bytes);
     connection.during(MENDING).run("DELETE FROM packed WHERE row = ?1", [row])?;
     let sql = "INSERT INTO content (row, hash, length, coding, dictionary, referred, bytes) \
-             VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6) ON CONFLICT (row) DO UPDATE SET \
-             length = ?3, coding = ?4, dictionary = ?5, bytes = ?6";
+               VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6) ON CONFLICT (row) DO UPDATE SET \
+               length = ?3, coding = ?4, dictionary = ?5, bytes = ?6";
     connection
         .during(MENDING)
         .run(sql, params![row, id.as_bytes(), length, coding.number(), coding.dictionary(), stored])?;

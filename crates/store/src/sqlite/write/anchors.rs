@@ -17,7 +17,7 @@ impl Transaction<'_> {
         for hash in hashes {
             // What a covered commit held is held by those that cover it: it would only be looked at in vain.
             let sql = "DELETE FROM anchor WHERE hash = ?1 AND EXISTS \
-                 (SELECT 1 FROM commits c WHERE c.row = anchor.commit_row AND c.state & 3 = 2)";
+                       (SELECT 1 FROM commits c WHERE c.row = anchor.commit_row AND c.state & 3 = 2)";
             self.connection.during(KEEPING).run(sql, [hash.cast_signed()])?;
             self.connection.during(KEEPING).run(
                 "INSERT OR IGNORE INTO anchor (hash, commit_row) VALUES (?1, ?2)",

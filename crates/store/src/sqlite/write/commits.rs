@@ -82,7 +82,7 @@ impl Transaction<'_> {
             figures.encode(),
         ];
         let sql = "INSERT INTO commits (id, parent, kind, state, tip, artifact, native, created_at, figures) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
         let row = self.connection.during(STORING).insert(sql, values)?;
         if let Some(parent) = parent {
             self.connection

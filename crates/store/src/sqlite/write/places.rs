@@ -108,7 +108,7 @@ impl Transaction<'_> {
             key.template_alias
         ];
         let sql = "SELECT row FROM origin WHERE session = ?3 AND machine = ?2 AND principal = ?1 \
-                 AND path IS ?4 AND ticket IS ?5 AND thread IS ?6 AND template_alias IS ?7";
+                   AND path IS ?4 AND ticket IS ?5 AND thread IS ?6 AND template_alias IS ?7";
         let found = self.connection.during("looking up an origin").first(sql, values, one)?;
         let row = match found {
             Some(row) => row,

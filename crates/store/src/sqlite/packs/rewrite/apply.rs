@@ -74,7 +74,7 @@ fn is_as_it_was(connection: &Connection, rewrite: &Rewrite) -> Result<bool, Stor
 fn move_block(connection: &Connection, pack: i64, block: &MovedBlock) -> Result<(), StoreError> {
     let values = block.laid.columns(pack).into_iter().chain([block.row.into()]);
     let sql = "UPDATE block SET pack = ?1, number = ?2, offset = ?3, stored = ?4, length = ?5, coding = ?6, \
-             depth = ?7, bases = ?8 WHERE row = ?9";
+               depth = ?7, bases = ?8 WHERE row = ?9";
     connection.during(SWAPPING).run(sql, params_from_iter(values))?;
     for member in block.members.iter().flatten() {
         connection.during(SWAPPING).run(
