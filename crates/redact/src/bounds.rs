@@ -1,13 +1,13 @@
 //! Where a token may begin and end: the bytes beside a match.
 //! Not part of the regexes, because escapes and terminal colours count as edges too.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Longest terminal colour sequence looked back over: `[38;2;255;255;255m`.
 const COLOUR_BYTES_MAX: usize = 20;
 
 /// The bytes that would continue a token, so that none of them may stand beside a match.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Bound {
     /// Letters, digits, `_`.
@@ -20,19 +20,6 @@ pub(crate) enum Bound {
     Azure,
     /// Anything may stand there.
     Any,
-}
-
-impl Bound {
-    /// Returns the name as it stands in the TOML and in the rule-set hash.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Bound::Word => "word",
-            Bound::Dash => "dash",
-            Bound::Base64 => "base64",
-            Bound::Azure => "azure",
-            Bound::Any => "any",
-        }
-    }
 }
 
 impl Bound {

@@ -1,7 +1,7 @@
 //! Entropy with context: a token that looks drawn counts only near a word that says secret.
 //! Decides about one word at a time; which text is looked at is `scan`'s and `walk`'s.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::rules::Placeholders;
 
@@ -39,21 +39,11 @@ const OPENERS: [&[u8]; 3] = [b"live", b"pat", b"sk"];
 const ULID_BYTES: usize = 26;
 
 /// Whether entropy counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Mode {
     Off,
     Context,
-}
-
-impl Mode {
-    /// Returns the name as it stands in the TOML and in the rule-set hash.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Mode::Off => "off",
-            Mode::Context => "context",
-        }
-    }
 }
 
 /// The words that make a token a secret, and those that make it something else.

@@ -3,7 +3,7 @@
 
 use crate::custom::{Allowance, Allowed, RuleScope};
 use crate::entropy::Entropy;
-use crate::rules::{Edition, Engine, Fields, Placeholders, Rule, Rules};
+use crate::rules::{Edition, Fields, Placeholders, Rule, Rules, word};
 
 const CONTEXT: &str = "stemmata redaction rule set v1";
 
@@ -21,7 +21,7 @@ pub(crate) fn rules_hash(rules: &Rules) -> [u8; 32] {
     encoder.list(&rules.names, |encoder, name| {
         encoder.text(&name.spec.word);
         encoder.text(&name.kind);
-        encoder.text(name.spec.value.as_str());
+        encoder.text(&word(name.spec.value));
         encoder.number(u64::from(name.spec.alone));
         encoder.number(u64::from(name.spec.said));
     });
@@ -37,10 +37,10 @@ pub(crate) fn rules_hash(rules: &Rules) -> [u8; 32] {
     }
     encoder.list(skip, |encoder, field| {
         encoder.text(&field.key);
-        encoder.text(field.shape.as_str());
+        encoder.text(&word(field.shape));
     });
     let Entropy { mode, threshold_milli, words, others, before, seals, ids, digests } = &rules.entropy;
-    encoder.text(mode.as_str());
+    encoder.text(&word(mode));
     encoder.number(u64::from(*threshold_milli));
     for list in [words, others, before, seals, ids, digests] {
         encoder.list(list, |encoder, word| encoder.text(word));
@@ -68,13 +68,13 @@ fn rule(encoder: &mut Encoder, rule: &Rule) {
     encoder.text(&spec.kind);
     encoder.list(&spec.keys, |encoder, key| encoder.text(key));
     encoder.text(spec.re.as_deref().unwrap_or_default());
-    encoder.text(spec.engine.map(Engine::as_str).unwrap_or_default());
+    encoder.text(&spec.engine.map(word).unwrap_or_default());
     for number in [spec.back, spec.run, spec.max, spec.digits, spec.distinct] {
         encoder.number(number as u64);
     }
-    encoder.text(spec.bound.as_str());
-    encoder.text(spec.left.unwrap_or(spec.bound).as_str());
-    encoder.text(spec.value.as_str());
+    encoder.text(&word(spec.bound));
+    encoder.text(&word(spec.left.unwrap_or(spec.bound)));
+    encoder.text(&word(spec.value));
     encoder.number(rule.origin.number());
 }
 

@@ -4,7 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use regex::bytes::Regex;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::bounds::Bound;
 use crate::custom::{Allowance, Allowed, COMPILED_BYTES_MAX, RuleScope, compile};
@@ -31,8 +31,13 @@ pub(crate) enum RulesError {
     Kind { kind: String },
 }
 
+/// Returns a word of the rule set as it stands in the TOML, in the rule set's version and in its hash.
+pub(crate) fn word(value: impl Serialize) -> String {
+    toml::Value::try_from(value).ok().as_ref().and_then(toml::Value::as_str).unwrap_or_default().to_owned()
+}
+
 /// How the value of a finding must look, beside the rule's expression.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ValueTest {
     /// Whatever the expression takes.
@@ -52,23 +57,8 @@ pub(crate) enum ValueTest {
     Placed,
 }
 
-impl ValueTest {
-    /// Returns the name as it stands in the TOML and in the rule-set hash.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            ValueTest::Any => "any",
-            ValueTest::Token => "token",
-            ValueTest::Random => "random",
-            ValueTest::Password => "password",
-            ValueTest::Login => "login",
-            ValueTest::Basic => "basic",
-            ValueTest::Placed => "placed",
-        }
-    }
-}
-
 /// Matchers written by hand, where an expression could not be bounded or exact.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Engine {
     Pem,
@@ -76,18 +66,7 @@ pub(crate) enum Engine {
     Assignment,
 }
 
-impl Engine {
-    /// Returns the name as it stands in the TOML and in the rule-set hash.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Engine::Pem => "pem",
-            Engine::Url => "url",
-            Engine::Assignment => "assignment",
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Shape {
     Any,
@@ -95,19 +74,8 @@ pub(crate) enum Shape {
     Base64,
 }
 
-impl Shape {
-    /// Returns the name as it stands in the TOML and in the rule-set hash.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Shape::Any => "any",
-            Shape::Typed => "typed",
-            Shape::Base64 => "base64",
-        }
-    }
-}
-
 /// One of the shipped rule sets. What began under an earlier one goes on as it began, so each stays what it was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub(crate) enum Edition {
     /// Values behind a sign, and in members of an object.
     #[serde(rename = "structured-3")]
@@ -118,14 +86,6 @@ pub(crate) enum Edition {
 }
 
 impl Edition {
-    /// Returns the readable name, as it stands in the TOML.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Edition::Structured3 => "structured-3",
-            Edition::Structured4 => "structured-4",
-        }
-    }
-
     /// Returns the version of what is code and not data: engines, value tests, unescaping, replacement. Part of the hash:
     /// whatever gives other bytes by the same rules is an edition of its own.
     pub(crate) fn engine_version(self) -> u64 {
@@ -356,7 +316,7 @@ impl Rules {
         let tails = document.assignment.tails.iter().map(|tail| tail.replace(' ', "")).collect();
         Ok(Rules {
             edition,
-            version: edition.as_str().to_owned(),
+            version: word(edition),
             list: rules,
             names,
             tails,
