@@ -12,10 +12,10 @@ use stemmata_model::{
 };
 
 pub use crate::lines::facts::{TitleRank, with_title_of};
-use crate::placing::Apart;
+use crate::placing::{Apart, Verbatim, unplaced};
 use crate::readable::Readable;
 pub use crate::reading::Reading;
-use crate::repair::Document;
+use crate::repair::{Document, is_uuid_shaped};
 pub use crate::shape::Shape;
 pub use plans::{CompactionPlan, ContextPlan, DocumentCompaction, Keeping, Keeps, PlanStop};
 
@@ -467,8 +467,10 @@ pub trait Adapter: Send + Sync {
         true
     }
 
-    /// Starts rewriting structural fields for a new place.
-    fn placer(&self, request: &PlaceRequest) -> Box<dyn Placer>;
+    /// Starts rewriting structural fields for a new place. What nobody loads stays as it is.
+    fn placer(&self, _request: &PlaceRequest) -> Box<dyn Placer> {
+        Box::new(Verbatim)
+    }
 
     /// Starts rewriting and checking: as [`placer`](Self::placer) and [`validator`](Self::validator) do one after the other.
     fn placing(&self, request: &PlaceRequest) -> Box<dyn Placing> {
@@ -476,8 +478,10 @@ pub trait Adapter: Send + Sync {
         Box::new(Apart { placer: self.placer(request), validator, shape: self.shape() })
     }
 
-    /// Says where the client looks for that session and how to start it.
-    fn client_place(&self, request: &PlaceRequest) -> ClientPlace;
+    /// Says where the client looks for that session and how to start it, or how a file would be called that none looks for.
+    fn client_place(&self, request: &PlaceRequest) -> ClientPlace {
+        unplaced(request, if self.shape() == Shape::Lines { ".jsonl" } else { ".json" })
+    }
 
     /// Mends what a loader of that version of the client would stumble over, and changes nothing else: every text of a
     /// user or an assistant stays, signatures are not touched, what is not known is kept. It is called again until it
@@ -486,11 +490,6 @@ pub trait Adapter: Send + Sync {
 
     /// Starts checking a transcript for a version of the client (newest known where none is given).
     fn validator(&self, client_version: Option<&str>) -> Box<dyn Validator>;
-}
-
-/// Returns whether a text is 36 characters with hyphens where a uuid has them.
-pub(crate) fn is_uuid_shaped(text: &str) -> bool {
-    text.len() == 36 && text.split('-').map(str::len).eq([8, 4, 4, 4, 12])
 }
 
 /// Bytes at the start of a file that `detect` is given at most: enough for the first records of every format.

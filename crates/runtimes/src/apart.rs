@@ -47,19 +47,22 @@ pub(crate) fn is_marked(line: &[u8]) -> bool {
     line.starts_with(BYTE_ORDER_MARK)
 }
 
-/// Puts each part of a line that its client passes over on a line of its own, unless `is_whole`; returns how many lines became of it.
-pub(crate) fn mend_unread(
+/// Cuts a torn end, and puts each part of a line that its client passes over on a line of its own.
+pub(crate) fn mend_lines(
     document: &mut Document,
-    index: usize,
-    is_whole: bool,
+    is_record: fn(&[u8]) -> bool,
     apart: fn(&[u8]) -> Vec<Salvaged<'_>>,
-) -> usize {
-    let line = document.line(index).to_vec();
-    let parts = if is_whole || is_blank(&line) { Vec::new() } else { apart(&line) };
-    if is_alone(&line, &parts) {
-        1
-    } else {
-        mend_line(document, index, &parts, "the client passes over such a line")
+) {
+    document.cut_torn_tail(is_record);
+    let mut index = 0;
+    while index < document.len() {
+        let line = document.line(index).to_vec();
+        let parts = if is_record(&line) || is_blank(&line) { Vec::new() } else { apart(&line) };
+        index += if is_alone(&line, &parts) {
+            1
+        } else {
+            mend_line(document, index, &parts, "the client passes over such a line")
+        };
     }
 }
 

@@ -7,7 +7,7 @@ mod skim;
 
 pub use field::{Field, Member, RecordError, is_blank, is_true, members, text};
 pub(crate) use field::{borrowed_object, is_string, key, owned, parse_line, without};
-pub(crate) use object::{Object, one_line, quote};
+pub(crate) use object::{Object, list, one_line, push_line, quote};
 pub(crate) use salvage::{BYTE_ORDER_MARK, Salvaged, salvage};
 #[cfg(test)]
 pub(crate) use skim::tests::any_json;

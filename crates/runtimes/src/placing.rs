@@ -1,9 +1,11 @@
 //! What every placer does: directories moved with their session, calls closed that had no result.
 
+use std::ops::Range;
+
 use stemmata_model::{Note, NoteCode, plural};
 
-use crate::adapter::{ClientPlace, Placer, Placing, Shape, Validation, Validator};
-use crate::json::is_blank;
+use crate::adapter::{ClientPlace, PlaceRequest, Placer, Placing, Shape, Validation, Validator};
+use crate::json::{Field, is_blank, quote};
 
 /// What a call is answered with that had no result when its session was placed.
 pub(crate) const CLOSED_TEXT: &str = "[Closed by Stemmata: this tool call had no result when the session was placed here. It may or may not have run.]";
@@ -32,8 +34,32 @@ pub(crate) fn moved(old: &str, origin: Option<&str>, cwd: &str) -> Option<String
     (is_below && moved != old).then_some(moved)
 }
 
+/// A part of a text, and what stands there instead.
+pub(crate) type Edit = (Range<usize>, String);
+
+/// Returns what gives an object these members: one that is there gets the value, the others stand ahead of all. `object` is all
+/// bytes from `at` on of the text that the places are of; the first brace in it begins the object.
+pub(crate) fn put<'k>(
+    (object, at): (&[u8], usize),
+    members: impl IntoIterator<Item = (&'k str, Option<Field<'k>>, String)>,
+) -> Vec<Edit> {
+    let (mut edits, mut added) = (Vec::new(), Vec::new());
+    for (key, field, value) in members {
+        match field {
+            Some(field) => edits.push((field.span(), value)),
+            None => added.push(format!("{}:{value}", quote(key))),
+        }
+    }
+    if let Some(brace) = memchr::memchr(b'{', object).filter(|_| !added.is_empty()) {
+        let inside = object.get(brace + 1..).unwrap_or_default().trim_ascii_start();
+        let comma = if inside.starts_with(b"}") { "" } else { "," };
+        edits.push((at + brace + 1..at + brace + 1, added.join(",") + comma));
+    }
+    edits
+}
+
 /// Replaces parts of a line; the places must not overlap.
-pub(crate) fn replace(line: &[u8], mut edits: Vec<(std::ops::Range<usize>, String)>, out: &mut Vec<u8>) {
+pub(crate) fn replace(line: &[u8], mut edits: Vec<Edit>, out: &mut Vec<u8>) {
     edits.sort_by_key(|(span, _)| span.start);
     let mut written = 0;
     for (span, with) in edits {
@@ -67,8 +93,9 @@ pub(crate) const TORN: (&str, &str) = ("line", "cut in its middle left out");
 pub(crate) const CLOSED: (&str, &str) = ("tool call", "without a result got a marked one");
 
 /// Says how a transcript would be called that no client looks for.
-pub(crate) fn unplaced(name: String) -> ClientPlace {
-    ClientPlace { relative_path: vec![name], resume_command: Vec::new(), import_command: None }
+pub(crate) fn unplaced(request: &PlaceRequest, ending: &str) -> ClientPlace {
+    let relative_path = vec![format!("{}{ending}", request.session)];
+    ClientPlace { relative_path, resume_command: Vec::new(), import_command: None }
 }
 
 /// Rewrites and checks one after the other: what is written is read again.

@@ -6,8 +6,8 @@
 use std::ops::Range;
 
 use crate::adapter::{Adapter, Shape, Validation};
-use crate::json::is_blank;
-use crate::placing::replace;
+use crate::json::{Field, is_blank};
+use crate::placing::{put, replace};
 
 /// Times that an adapter looks at a document: what mending one thing shows of another is mended in the next round. A
 /// round that finds nothing is the last.
@@ -168,26 +168,14 @@ impl Document {
         self.lines.splice(index..=index, with);
     }
 
-    /// Puts members at the start of a line's object.
-    pub(crate) fn add_members(
+    /// Gives a line's object these members: one that is there gets the value, the others stand ahead of all.
+    pub(crate) fn put<'k>(
         &mut self,
         index: usize,
-        members: &[(&str, String)],
+        members: impl IntoIterator<Item = (&'k str, Option<Field<'k>>, String)>,
         what: (&'static str, impl Into<String>),
     ) {
-        let line = self.line(index);
-        let Some(start) = memchr::memchr(b'{', line).map(|at| at + 1) else { return };
-        let rest = line.get(start..).unwrap_or_default();
-        let is_empty = rest.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'}');
-        let mut added = String::new();
-        for (index, (key, value)) in members.iter().enumerate() {
-            let is_last = index + 1 == members.len();
-            let comma = if is_last && is_empty { "" } else { "," };
-            added.extend([&crate::json::quote(key), ":", value, comma]);
-        }
-        if !added.is_empty() {
-            self.edit(index, vec![(start..start, added)], what);
-        }
+        self.edit(index, put((self.line(index), 0), members), what);
     }
 
     /// Puts a new line, without its newline, before another one; at the end where there is none.
@@ -235,6 +223,17 @@ impl Document {
         self.changes.len()
     }
 
+    /// Mends one kind of trouble, the first that there is: what it changes may show or hide the next.
+    pub(crate) fn mend_first(&mut self, stages: &[&dyn Fn(&mut Self)]) {
+        let before = self.changes();
+        for stage in stages {
+            stage(self);
+            if self.changes() > before {
+                return;
+            }
+        }
+    }
+
     /// Cuts a last line that is no whole record: a client died while it wrote it.
     pub(crate) fn cut_torn_tail(&mut self, is_record: impl FnOnce(&[u8]) -> bool) {
         let Some(last) = self.lines.last() else { return };
@@ -249,7 +248,11 @@ impl Document {
 
 /// Returns an id that looks like a client's own (version 4) and is the same for the same reasons everywhere.
 pub(crate) fn made_up_uuid(parts: &[&[u8]]) -> String {
-    let mut hasher = blake3::Hasher::new_derive_key("stemmata.repair.v1");
+    uuid_from(blake3::Hasher::new_derive_key("stemmata.repair.v1"), parts)
+}
+
+/// Returns such an id by a hash of its own.
+pub(crate) fn uuid_from(mut hasher: blake3::Hasher, parts: &[&[u8]]) -> String {
     for part in parts {
         hasher.update(&(part.len() as u64).to_le_bytes());
         hasher.update(part);
@@ -259,6 +262,11 @@ pub(crate) fn made_up_uuid(parts: &[&[u8]]) -> String {
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     uuid_text(bytes)
+}
+
+/// Returns whether a text is 36 characters with hyphens where a uuid has them.
+pub(crate) fn is_uuid_shaped(text: &str) -> bool {
+    text.len() == 36 && text.split('-').map(str::len).eq([8, 4, 4, 4, 12])
 }
 
 /// Returns the text of a UUID.

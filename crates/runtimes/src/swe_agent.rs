@@ -13,7 +13,7 @@ use crate::clients::Client;
 use crate::document::compactions::none;
 use crate::document::{Dialect, Record, head, whole};
 use crate::imported::{Imported, unchecked};
-use crate::json::{Field, Object, RecordError, borrowed_object, members, owned, quote, text};
+use crate::json::{self, Field, Object, RecordError, borrowed_object, members, owned, quote, text};
 use crate::lines::facts::Templates;
 use crate::lines::{Line, opaque};
 use crate::registry::{Mark, Registered};
@@ -202,7 +202,7 @@ fn encode(entries: &[Entry]) -> String {
     }
     let empty = Object::new().text("action", "").text("observation", "").finish();
     let object = Object::new().raw("trajectory", &format!("[{empty}]"));
-    object.raw("history", &format!("[{}]", messages.join(","))).finish()
+    object.raw("history", &json::list(messages)).finish()
 }
 
 fn encode_entry(entry: &Entry, messages: &mut Vec<String>) {
@@ -232,8 +232,7 @@ fn encode_entry(entry: &Entry, messages: &mut Vec<String>) {
         Role::User | Role::Tool => "user",
     };
     let message = Object::new().text("role", role).raw("content", &list(said.iter().copied()));
-    let message =
-        if calls.is_empty() { message } else { message.raw("tool_calls", &format!("[{}]", calls.join(","))) };
+    let message = if calls.is_empty() { message } else { message.raw("tool_calls", &json::list(calls)) };
     messages.push(message.finish());
 }
 
@@ -245,5 +244,5 @@ fn list<'p>(parts: impl Iterator<Item = &'p Part>) -> String {
         Part::Opaque { runtime, json, .. } if runtime == RUNTIME => Some(json.clone()),
         _ => None,
     });
-    format!("[{}]", blocks.collect::<Vec<_>>().join(","))
+    json::list(blocks)
 }

@@ -138,11 +138,8 @@ fn write_block(part: &Part) -> Option<Vec<u8>> {
         }
         Part::Thinking { text, signature, .. } => {
             let thought = Map::default().text("Content", text);
-            let thought = match signature {
-                Some(signature) => thought.text("Signature", signature),
-                None => thought,
-            };
-            typed("thinking", "Thinking", thought.finish())
+            let signed = signature.as_ref().map(|signature| thought.clone().text("Signature", signature));
+            typed("thinking", "Thinking", signed.unwrap_or(thought).finish())
         }
         Part::Opaque { runtime, json, .. } if runtime == AGENT => return json::to_item(json),
         other => typed("text", "Text", write::text(&plain(other)?)),

@@ -11,7 +11,7 @@ use crate::cbor::write::{self, Map};
 use crate::cbor::{Item, Member, json};
 use crate::document::Dialect;
 use crate::document::compactions::none;
-use crate::json::{Field, borrowed_object};
+use crate::json::{Field, borrowed_object, owned};
 use crate::lines::Line;
 use crate::lines::facts::Templates;
 use crate::lines::facts::TitleRank;
@@ -105,7 +105,6 @@ fn system(own: &[Member<'_>], line: &mut Line) {
     }
     let Some(metadata) = raw_json(Item::get(own, "metadata")) else { return };
     let init = Init::read(Field::whole(&metadata)).unwrap_or_default();
-    let owned = |field| crate::json::text(field).map(std::borrow::Cow::into_owned);
     line.hints.session = owned(init.session);
     line.hints.cwd = owned(init.cwd);
     line.hints.version = owned(init.version);

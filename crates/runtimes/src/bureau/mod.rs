@@ -17,14 +17,14 @@ mod validate;
 use stemmata_model::{Entry, FormatId};
 
 use crate::adapter::{
-    Adapter, ClientPlace, Confidence, ContextPlan, Detection, PlaceRequest, Placer, PlanStop, Segments,
-    SourceError, Validator,
+    Adapter, ClientPlace, Confidence, ContextPlan, Detection, PlaceRequest, PlanStop, Segments, SourceError,
+    Validator,
 };
 use crate::cbor::{self, Broken, Fault, Item, List, Member, json, scrub};
 use crate::document::{Dialect, Record, join as documents};
 use crate::json::{RecordError, quote};
 use crate::lines::Line;
-use crate::placing::{Verbatim, unplaced};
+use crate::placing::unplaced;
 use crate::readable::Readable;
 use crate::reading::Reading;
 use crate::translate::{Intake, IntakeRow};
@@ -131,12 +131,8 @@ impl Adapter for Bureau {
         false
     }
 
-    fn placer(&self, _request: &PlaceRequest) -> Box<dyn Placer> {
-        Box::new(Verbatim)
-    }
-
     fn client_place(&self, request: &PlaceRequest) -> ClientPlace {
-        unplaced(format!("{}.cbor", request.session))
+        unplaced(request, ".cbor")
     }
 
     fn validator(&self, _client_version: Option<&str>) -> Box<dyn Validator> {

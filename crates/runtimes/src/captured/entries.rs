@@ -10,7 +10,9 @@ use stemmata_model::{
 
 use super::visibility;
 use crate::adapter::{Confidence, Keeps};
-use crate::json::{Field, Object, RecordError, borrowed_object, is_string, owned, parse_line, quote, text};
+use crate::json::{
+    self, Field, Object, RecordError, borrowed_object, is_string, owned, parse_line, push_line, quote, text,
+};
 use crate::lines::facts::Templates;
 use crate::lines::own::Own;
 use crate::lines::{Dialect, Line, Turn, entry_id, no_rescue, opaque};
@@ -255,8 +257,7 @@ fn source(piece: &Piece<'_>) -> Option<ImageSource> {
 pub(super) fn encode(entries: &[Entry]) -> Vec<u8> {
     let mut out = Vec::new();
     for entry in entries {
-        out.extend_from_slice(line(entry).as_bytes());
-        out.push(b'\n');
+        push_line(&mut out, &line(entry));
     }
     out
 }
@@ -266,22 +267,12 @@ fn line(entry: &Entry) -> String {
         return raw.to_owned();
     }
     let object = Object::new().text("v", VERSION).text("id", entry.id.as_str());
-    let object = some(object, "parent", entry.parent.as_ref().map(EntryId::as_str));
-    let shown = entry.timestamp.map(|time| time.to_string());
-    let object = some(object, "timestamp", shown.as_deref());
+    let object = object.given("parent", entry.parent.as_ref().map(EntryId::as_str));
+    let object = object.given("timestamp", entry.timestamp.map(|time| time.to_string()).as_deref());
     let object = object.text("role", entry.role.as_str()).text("kind", entry.kind.as_str());
-    let object = if entry.body == Body::Text { object.text("body", "text") } else { object };
-    let object = object.raw("parts", &list(&entry.parts));
-    let meta = meta(&entry.meta);
-    let object = if meta == "{}" { object } else { object.raw("meta", &meta) };
-    object.finish()
-}
-
-fn some(object: Object, key: &str, text: Option<&str>) -> Object {
-    match text {
-        Some(text) => object.text(key, text),
-        None => object,
-    }
+    let object = object.given("body", (entry.body == Body::Text).then_some("text"));
+    let meta = Some(meta(&entry.meta)).filter(|meta| meta != "{}");
+    object.raw("parts", &list(&entry.parts)).given_raw("meta", meta.as_deref()).finish()
 }
 
 fn meta(meta: &EntryMeta) -> String {
@@ -300,7 +291,7 @@ fn meta(meta: &EntryMeta) -> String {
         ("sidechain", &meta.sidechain),
         ("author", &meta.author),
     ] {
-        object = some(object, key, text.as_deref());
+        object = object.given(key, text.as_deref());
     }
     if let Some(usage) = &meta.usage {
         let counted = Object::new()
@@ -314,7 +305,7 @@ fn meta(meta: &EntryMeta) -> String {
 }
 
 fn list(parts: &[Part]) -> String {
-    format!("[{}]", parts.iter().map(write).collect::<Vec<_>>().join(","))
+    json::list(parts.iter().map(write))
 }
 
 fn write(part: &Part) -> String {
@@ -322,16 +313,15 @@ fn write(part: &Part) -> String {
     let object = match part {
         Part::Text(text) => typed("text").text("text", text),
         Part::Thinking { text, signature, encrypted } => {
-            let object = some(typed("thinking").text("text", text), "signature", signature.as_deref());
-            some(object, "encrypted", encrypted.as_deref())
+            let object = typed("thinking").text("text", text).given("signature", signature.as_deref());
+            object.given("encrypted", encrypted.as_deref())
         }
         Part::ToolCall { call_id, name, arguments } => {
             typed("tool_call").text("call_id", call_id).text("name", name).text("arguments", arguments)
         }
         Part::ToolResult { call_id, is_error, parts } => {
             let object = typed("tool_result").text("call_id", call_id);
-            let object = if *is_error { object.flag("is_error", true) } else { object };
-            object.raw("parts", &list(parts))
+            object.given_raw("is_error", is_error.then_some("true")).raw("parts", &list(parts))
         }
         Part::Image { media_type, source } => {
             let object = typed("image").text("media_type", media_type);
@@ -342,13 +332,12 @@ fn write(part: &Part) -> String {
             }
         }
         Part::File { name, media_type, data } => {
-            let object = some(typed("file").text("name", name), "media_type", media_type.as_deref());
-            some(object, "data", data.as_deref())
+            let object = typed("file").text("name", name).given("media_type", media_type.as_deref());
+            object.given("data", data.as_deref())
         }
         Part::Summary { text, covers } => {
-            let object = typed("summary").text("text", text);
-            let ids: Vec<String> = covers.iter().map(|id| quote(id.as_str())).collect();
-            if ids.is_empty() { object } else { object.raw("covers", &format!("[{}]", ids.join(","))) }
+            let ids = (!covers.is_empty()).then(|| json::list(covers.iter().map(|id| quote(id.as_str()))));
+            typed("summary").text("text", text).given_raw("covers", ids.as_deref())
         }
         Part::Opaque { runtime, kind, json } => {
             typed("opaque").text("runtime", runtime).text("kind", kind).text("json", json)
@@ -368,7 +357,7 @@ pub(super) fn compaction(summary: &str, keeps: &Keeps<'_>, at: Timestamp) -> Vec
     }
     let mut object = Object::new().text("v", VERSION_2);
     for (key, id) in borders {
-        object = some(object, key, id.map(EntryId::as_str));
+        object = object.given(key, id.map(EntryId::as_str));
     }
     // The version is the first member of every line that is written here.
     let rest = line.split_once(',').map_or("}", |(_, rest)| rest);

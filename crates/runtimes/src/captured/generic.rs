@@ -3,7 +3,7 @@
 use stemmata_model::{Body, Entry, EntryKind, Part, Role, Timestamp};
 
 use crate::adapter::{Confidence, Keeps};
-use crate::json::{Object, RecordError, borrowed_object, parse_line, text};
+use crate::json::{Object, RecordError, borrowed_object, owned, parse_line, push_line, text};
 use crate::lines::facts::Templates;
 use crate::lines::facts::TitleRank;
 use crate::lines::{Dialect, Line, Turn, no_rescue};
@@ -31,7 +31,7 @@ fn read(line: &[u8]) -> Result<Line, RecordError> {
     let (whole, timed) = parse_line(line, Timed::read)?;
     let time = text(timed.time).and_then(|time| Timestamp::parse(&time).ok());
     let stream = text(timed.stream).unwrap_or_default();
-    let said = text(timed.said).map(std::borrow::Cow::into_owned);
+    let said = owned(timed.said);
     let mut line = match (stream.as_ref(), said) {
         ("stdin", Some(said)) => {
             let mut line = Line::said(Role::User, EntryKind::Message, vec![Part::Text(said.clone())], time);
@@ -97,6 +97,5 @@ pub(super) fn compaction(summary: &str, _keeps: &Keeps<'_>, at: Timestamp) -> Ve
 
 fn push(out: &mut Vec<u8>, at: Timestamp, stream: &str, said: &str) {
     let line = Object::new().text("t", &crate::lines::iso(at)).text("fd", stream).text("line", said);
-    out.extend_from_slice(line.finish().as_bytes());
-    out.push(b'\n');
+    push_line(out, &line.finish());
 }

@@ -15,13 +15,10 @@ mod visibility_tests;
 
 use stemmata_model::{Entry, FormatId, Timestamp};
 
-use crate::adapter::{
-    Adapter, ClientPlace, Confidence, Detection, Keeping, Keeps, PlaceRequest, Placer, Validator,
-};
+use crate::adapter::{Adapter, Confidence, Detection, Keeping, Keeps, Validator};
 use crate::clients;
 use crate::json::is_blank;
 use crate::lines::Dialect;
-use crate::placing::{Verbatim, unplaced};
 use crate::reading::{Counting, Reading};
 
 /// Our own format: entries as JSON lines.
@@ -104,14 +101,6 @@ impl Adapter for Captured {
 
     fn is_placeable(&self) -> bool {
         false
-    }
-
-    fn placer(&self, _request: &PlaceRequest) -> Box<dyn Placer> {
-        Box::new(Verbatim)
-    }
-
-    fn client_place(&self, request: &PlaceRequest) -> ClientPlace {
-        unplaced(format!("{}.jsonl", request.session))
     }
 
     fn validator(&self, _client_version: Option<&str>) -> Box<dyn Validator> {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use stemmata_model::{Entry, EntryId, EntryKind, Part, Timestamp};
 
 use super::entries::{RUNTIME, VERSION_2};
-use crate::json::{Field, Object, borrowed_object, owned, parse_line, text};
+use crate::json::{Field, Object, borrowed_object, list, owned, parse_line, text};
 use crate::lines::entry_id;
 
 /// The kind of a line, and of the part that carries it.
@@ -112,12 +112,11 @@ pub fn line(shown: &[Shown], at: Timestamp) -> Vec<u8> {
         let reason: String = item.reason.chars().take(REASON_CHARS_MAX).collect();
         let of = move |id: &EntryId| {
             let object = Object::new().text("id", id.as_str()).text("as", item.show_as.as_str());
-            let object = if reason.is_empty() { object } else { object.text("reason", &reason) };
-            object.finish()
+            object.given("reason", Some(reason.as_str()).filter(|reason| !reason.is_empty())).finish()
         };
         item.entries.iter().map(of)
     });
-    let show = format!("[{}]", items.collect::<Vec<_>>().join(","));
+    let show = list(items);
     let hash = blake3::Hash::from_bytes(blake3::derive_key("stemmata.visibility.v1", show.as_bytes()));
     let id = format!("vis-{}-{}", at.as_micros(), hash.to_hex().split_at(16).0);
     let object = Object::new().text("v", VERSION_2).text("id", &id).text("timestamp", &at.to_string());

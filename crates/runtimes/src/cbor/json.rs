@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 
 use super::{DEPTH_MAX, Item, write};
+use crate::document::head::nesting;
 use crate::json::{Field, members, quote};
 
 const JSON: &str = "$json";
@@ -97,24 +98,7 @@ pub(crate) fn embedded(bytes: &[u8]) -> Option<&str> {
     let raw: &serde_json::value::RawValue = serde_json::from_str(text).ok()?;
     // White space around it would be lost.
     let is_alone = raw.get().len() == text.len() && text.starts_with(['{', '[', '"']);
-    (is_alone && nesting(text) <= EMBEDDED_DEPTH_MAX).then_some(text)
-}
-
-/// Returns how many brackets stand inside each other in JSON.
-fn nesting(json: &str) -> usize {
-    let (mut depth, mut deepest, mut in_text, mut is_escaped) = (0_usize, 0, false, false);
-    for byte in json.bytes() {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = in_text,
-            b'"' => in_text = !in_text,
-            b'[' | b'{' if !in_text => depth += 1,
-            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    deepest
+    (is_alone && nesting(text.as_bytes()) <= EMBEDDED_DEPTH_MAX).then_some(text)
 }
 
 /// Returns JSON as an item; none where it is no JSON, or too deep.

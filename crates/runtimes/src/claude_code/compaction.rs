@@ -11,10 +11,10 @@ use stemmata_model::{Entry, EntryKind, EntryMeta, Note, NoteCode, Role, Timestam
 use super::encode::{Envelope, derive_uuid, uuid_of};
 use super::loader::Loader;
 use super::message::{Content, Shape};
-use super::record::ParentLink;
 use super::whole::Whole;
 use crate::adapter::{CompactionPlan, Keeping, Keeps, Piece, Segment, Segments, SourceError, segment_number};
-use crate::json::{Object, quote, text};
+use crate::json::{Object, list, owned, quote};
+use crate::lines::emit::{Place, places};
 
 /// Commits that are searched for preserved records: clients keep the last few messages, and with a
 /// commit for each message a long answer is some hundreds.
@@ -37,9 +37,7 @@ const COMPLETION_SEGMENTS_MAX: usize = 64;
 pub(super) fn plan(native: &[u8], earlier: &mut dyn Segments) -> Result<CompactionPlan, SourceError> {
     let mut plan = CompactionPlan::default();
     let own = Own::find(native);
-    let number = segment_number(0, false);
-    plan.pieces.extend(own.boundary.map(|place| place.piece(number)));
-    plan.pieces.extend(own.summary.map(|place| place.piece(number)));
+    plan.pieces.extend(own.boundary.into_iter().chain(own.summary).map(Place::piece));
     if own.summary.is_none() {
         let message = "compaction has no summary record";
         plan.notes.push(Note::new(NoteCode::Degraded, message));
@@ -63,29 +61,10 @@ pub(super) fn plan(native: &[u8], earlier: &mut dyn Segments) -> Result<Compacti
     Ok(plan)
 }
 
-/// Where a line stands in its segment's bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
-    offset: usize,
-    /// With the newline.
-    length: usize,
-}
-
-impl Place {
-    fn piece(self, segment: usize) -> Piece {
-        let wide = |value| u64::try_from(value).unwrap_or(u64::MAX);
-        Piece { segment, offset: wide(self.offset), length: wide(self.length), edits: Vec::new() }
-    }
-}
-
-/// Returns the readable records of some bytes and where they stand.
-fn records(bytes: &[u8]) -> impl Iterator<Item = (Place, Whole<'_>)> {
-    let mut offset = 0;
-    bytes.split_inclusive(|byte| *byte == b'\n').filter_map(move |line| {
-        let place = Place { offset, length: line.len() };
-        offset += line.len();
-        Whole::parse(line).ok().map(|whole| (place, whole))
-    })
+/// Returns the readable records of a commit's bytes and where they stand.
+fn records(position: usize, bytes: &[u8]) -> impl Iterator<Item = (Place, Whole<'_>)> {
+    let lines = places(segment_number(position, false), bytes);
+    lines.filter_map(|(place, line)| Some((place, Whole::parse(line).ok()?)))
 }
 
 /// What a boundary says it preserves.
@@ -125,7 +104,7 @@ impl Own {
     fn find(native: &[u8]) -> Self {
         let mut boundaries = HashMap::new();
         let mut own = Self::default();
-        for (place, Whole { record, .. }) in records(native) {
+        for (place, Whole { record, .. }) in records(0, native) {
             let side = record.is_sidechain_record();
             if record.is_compact_boundary() {
                 let metadata =
@@ -143,7 +122,6 @@ impl Own {
 /// What the search remembers of a line.
 #[derive(Debug)]
 struct Line {
-    position: usize,
     place: Place,
     parent: Option<String>,
     message: Option<String>,
@@ -153,20 +131,16 @@ struct Line {
 }
 
 impl Line {
-    /// Sorts by place in the file: a greater position is further back.
-    const fn order(&self) -> (Reverse<usize>, usize) {
-        (Reverse(self.position), self.place.offset)
+    /// Sorts by place in the file: a greater segment is further back.
+    const fn order(&self) -> (Reverse<usize>, u64) {
+        (Reverse(self.place.segment), self.place.offset)
     }
 
-    fn of(position: usize, place: Place, Whole { record, inside }: &Whole<'_>) -> Self {
+    fn of(place: Place, Whole { record, inside }: &Whole<'_>) -> Self {
         let mut line = Self {
-            position,
             place,
-            parent: match record.parent() {
-                ParentLink::Of(id) => Some(id.into_owned()),
-                ParentLink::Root | ParentLink::Absent => None,
-            },
-            message: inside.message.and_then(|message| Some(text(message.id)?.into_owned())),
+            parent: owned(record.parent_uuid),
+            message: inside.message.and_then(|message| owned(message.id)),
             calls: Vec::new(),
             results: Vec::new(),
             is_kept: false,
@@ -232,11 +206,11 @@ impl Search {
 
     fn read(&mut self, position: usize, segment: &Segment) {
         let mut own = HashMap::new();
-        for (place, whole) in records(&segment.native) {
+        for (place, whole) in records(position, &segment.native) {
             if let Some(uuid) = whole.record.uuid_text() {
                 // A record that stands there twice is the later one, as the client reads it.
                 own.insert(uuid.into_owned(), self.lines.len());
-                self.lines.push(Line::of(position, place, &whole));
+                self.lines.push(Line::of(place, &whole));
             }
         }
         for (uuid, index) in own {
@@ -314,17 +288,15 @@ impl Search {
     fn into_pieces(mut self) -> impl Iterator<Item = Piece> {
         self.lines.retain(|line| line.is_kept);
         self.lines.sort_by_key(Line::order);
-        self.lines.into_iter().map(|line| line.place.piece(segment_number(line.position, false)))
+        self.lines.into_iter().map(|line| line.place.piece())
     }
 }
 
 /// Returns how a compaction of ours keeps what was said last: a loader that only walks from parent to parent loses all that hangs on
 /// a record which is not kept.
 pub(super) fn keeping(context: &[u8]) -> Keeping {
-    let version = context.rsplit(|byte| *byte == b'\n').find_map(|line| {
-        let whole = Whole::parse(line).ok()?;
-        Some(text(whole.record.version)?.into_owned())
-    });
+    let lines = context.rsplit(|byte| *byte == b'\n');
+    let version = lines.into_iter().find_map(|line| owned(Whole::parse(line).ok()?.record.version));
     match Loader::of(version.as_deref()) {
         Loader::Recovering => Keeping::Recent,
         Loader::Walking => Keeping::Nothing,
@@ -347,10 +319,7 @@ pub(super) fn encode(summary: &str, keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8>
     let boundary = derive_uuid("compaction boundary", &seed);
     let anchor = derive_uuid("compaction summary", &seed);
     let metadata = Object::new().text("trigger", "manual").number("preTokens", tokens_before(&last.entries));
-    let metadata = match preserved(keeps, &meta, &anchor) {
-        Some(preserved) => metadata.raw("preservedMessages", &preserved),
-        None => metadata,
-    };
+    let metadata = metadata.given_raw("preservedMessages", preserved(keeps, &meta, &anchor).as_deref());
     let mut out = Vec::new();
     let envelope = Envelope { uuid: &boundary, parent: None, meta: &meta, at };
     envelope.push_boundary(logical_parent.as_deref(), &metadata.finish(), &mut out);
@@ -365,7 +334,7 @@ fn preserved(keeps: &Keeps<'_>, meta: &EntryMeta, anchor: &str) -> Option<String
     let mut seen = HashSet::new();
     let uuids: Vec<String> =
         own.map(|entry| uuid_of(&entry.id)).filter(|id| seen.insert(id.clone())).collect();
-    let list = format!("[{}]", uuids.iter().map(|id| quote(id)).collect::<Vec<_>>().join(","));
+    let list = list(uuids.iter().map(|id| quote(id)));
     let named = Object::new().text("anchorUuid", anchor).raw("uuids", &list).raw("allUuids", &list);
     (!uuids.is_empty()).then(|| named.finish())
 }

@@ -14,11 +14,11 @@ use super::apart::apart;
 use super::count::NESTING_MAX;
 use super::kind::{Class, Said, each_unknown};
 use super::message::{Content, Element, Message, Shape, Tokens};
-use super::record::{ParentLink, Record};
+use super::record::Record;
 use super::whole::Whole;
 use crate::adapter::Decoded;
 use crate::apart::told;
-use crate::json::{Field, RecordError, text};
+use crate::json::{self, Field, RecordError, text};
 use crate::lines::decode::{Decoder, id_of, unreadable};
 
 /// The name of this runtime in [`Part::Opaque`].
@@ -87,10 +87,7 @@ fn line_id(line: &[u8]) -> EntryId {
 fn entry(Whole { record, inside }: Whole<'_>, line: &[u8], native: NativeSpan) -> Entry {
     let class = Class::of(&record, inside);
     let own_id = record.uuid_text().and_then(|id| EntryId::new(id.as_ref()).ok());
-    let parent = match record.parent() {
-        ParentLink::Of(id) => EntryId::new(id.as_ref()).ok(),
-        ParentLink::Root | ParentLink::Absent => None,
-    };
+    let parent = text(record.parent_uuid).and_then(|id| EntryId::new(id.as_ref()).ok());
     let body = match &class.said {
         Said::Content(Content::Text(_)) => Body::Text,
         _ => Body::Blocks,
@@ -110,18 +107,17 @@ fn entry(Whole { record, inside }: Whole<'_>, line: &[u8], native: NativeSpan) -
 
 fn meta(record: &Record<'_>, class: &Class<'_>) -> EntryMeta {
     let message = class.message.unwrap_or_default();
-    let owned = |field| text(field).map(Cow::into_owned);
     let sidechain = record
         .is_sidechain_record()
-        .then(|| owned(record.agent_id).unwrap_or_else(|| UNNAMED_SIDECHAIN.to_owned()));
+        .then(|| json::owned(record.agent_id).unwrap_or_else(|| UNNAMED_SIDECHAIN.to_owned()));
     EntryMeta {
         visibility: class.visibility,
-        model: owned(message.model),
-        message_id: owned(message.id),
+        model: json::owned(message.model),
+        message_id: json::owned(message.id),
         usage: usage(&message),
-        stop_reason: owned(message.stop_reason),
-        cwd: owned(record.cwd),
-        git_branch: owned(record.git_branch),
+        stop_reason: json::owned(message.stop_reason),
+        cwd: json::owned(record.cwd),
+        git_branch: json::owned(record.git_branch),
         sidechain,
         author: None,
     }

@@ -8,7 +8,7 @@ use stemmata_model::FormatId;
 use super::apart::apart;
 use super::record::{ParentLink, Record};
 use crate::adapter::{Confidence, Detection};
-use crate::json::{BYTE_ORDER_MARK, is_blank, text};
+use crate::json::{BYTE_ORDER_MARK, is_blank, owned};
 
 /// Types that only this format has, each with a field that goes with it.
 const METADATA_MARKS: [(&str, &str); 9] = [
@@ -53,7 +53,7 @@ pub(super) fn detect(head: &[u8], format: FormatId) -> Option<Detection> {
 fn look(record: &Record<'_>, line: &[u8], version: &mut Option<String>) -> Option<Confidence> {
     let found = of_record(record, line);
     if found.is_some() && version.is_none() {
-        *version = text(record.version).map(std::borrow::Cow::into_owned);
+        *version = owned(record.version);
     }
     found
 }

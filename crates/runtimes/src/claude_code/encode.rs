@@ -11,7 +11,7 @@ use stemmata_model::{Body, Entry, EntryId, EntryKind, EntryMeta, ImageSource, Pa
 
 use super::decode::{RUNTIME, UNNAMED_SIDECHAIN, UNTITLED};
 use super::record::{ParentLink, Record};
-use crate::json::{Object, one_line, quote};
+use crate::json::{Object, list, one_line, push_line, quote};
 use crate::lines::iso;
 use crate::placing::{UNKNOWN_CWD, UNPLACED_SESSION};
 
@@ -44,24 +44,20 @@ pub(super) struct Envelope<'a> {
 impl Envelope<'_> {
     fn start(&self) -> Object {
         let meta = self.meta;
-        let object = Object::new()
+        let agent = meta.sidechain.as_deref().filter(|agent| *agent != UNNAMED_SIDECHAIN);
+        Object::new()
             .optional("parentUuid", self.parent)
             .flag("isSidechain", meta.sidechain.is_some())
             .text("userType", "external")
             .text("cwd", meta.cwd.as_deref().unwrap_or(UNKNOWN_CWD))
             .text("sessionId", UNPLACED_SESSION)
             .text("version", ENCODED_VERSION)
-            .text("gitBranch", meta.git_branch.as_deref().unwrap_or_default());
-        match meta.sidechain.as_deref() {
-            Some(agent) if agent != UNNAMED_SIDECHAIN => object.text("agentId", agent),
-            _ => object,
-        }
+            .text("gitBranch", meta.git_branch.as_deref().unwrap_or_default())
+            .given("agentId", agent)
     }
 
     fn end(&self, object: Object, out: &mut Vec<u8>) {
-        let line = object.text("uuid", self.uuid).text("timestamp", &iso(self.at)).finish();
-        out.extend_from_slice(line.as_bytes());
-        out.push(b'\n');
+        push_line(out, &object.text("uuid", self.uuid).text("timestamp", &iso(self.at)).finish());
     }
 
     /// Appends a compaction's boundary; `logical_parent` is what its parent would be.
@@ -91,8 +87,7 @@ impl Envelope<'_> {
 
     fn push_user(&self, content: &str, is_meta: bool, out: &mut Vec<u8>) {
         let object = self.start().text("type", "user").raw("message", &user_message(content));
-        let object = if is_meta { object.flag("isMeta", true) } else { object };
-        self.end(object, out);
+        self.end(object.given_raw("isMeta", is_meta.then_some("true")), out);
     }
 }
 
@@ -170,8 +165,7 @@ impl Encoder {
             let span = field.span();
             line.replace_range(span, &parent.map_or_else(|| "null".to_owned(), quote));
         }
-        self.out.extend_from_slice(line.as_bytes());
-        self.out.push(b'\n');
+        push_line(&mut self.out, &line);
         has_uuid
     }
 
@@ -247,8 +241,7 @@ fn content(entry: &Entry) -> String {
 }
 
 fn blocks(parts: &[Part]) -> String {
-    let blocks: Vec<String> = parts.iter().filter_map(block).collect();
-    format!("[{}]", blocks.join(","))
+    list(parts.iter().filter_map(block))
 }
 
 pub(crate) fn block(part: &Part) -> Option<String> {
@@ -257,11 +250,7 @@ pub(crate) fn block(part: &Part) -> Option<String> {
         Part::Text(text) | Part::Summary { text, .. } => typed("text").text("text", text),
         Part::Thinking { encrypted: Some(data), .. } => typed("redacted_thinking").text("data", data),
         Part::Thinking { text, signature, .. } => {
-            let object = typed("thinking").text("thinking", text);
-            match signature {
-                Some(signature) => object.text("signature", signature),
-                None => object,
-            }
+            typed("thinking").text("thinking", text).given("signature", signature.as_deref())
         }
         Part::ToolCall { call_id, name, arguments } => {
             typed("tool_use").text("id", call_id).text("name", name).raw("input", &input(arguments))
@@ -301,7 +290,7 @@ fn file(name: &str, media_type: Option<&str>, data: &str) -> Object {
     let (kind, media_type) = if is_text { ("text", PLAIN) } else { ("base64", media_type.unwrap_or(PLAIN)) };
     let source = Object::new().text("type", kind).text("media_type", media_type).text("data", data).finish();
     let object = Object::new().text("type", "document").raw("source", &source);
-    if name == UNTITLED { object } else { object.text("title", name) }
+    object.given("title", Some(name).filter(|name| *name != UNTITLED))
 }
 
 /// Returns arguments as the object that the API demands, byte for byte where they are one.

@@ -46,7 +46,7 @@ pub(super) fn renamed(metadata: &str, new: impl Fn(&str) -> Option<String>) -> O
                     Some(id) => new(&id).map(|id| quote(&id)),
                     None => Some(id.raw().to_owned()),
                 });
-                edits.push((value.span(), format!("[{}]", ids.collect::<Vec<_>>().join(","))));
+                edits.push((value.span(), crate::json::list(ids)));
             } else if let Some(id) = value.text().and_then(|id| new(&id)) {
                 edits.push((value.span(), quote(&id)));
             }

@@ -40,11 +40,11 @@ mod whole;
 use stemmata_model::{Entry, FormatId, Timestamp};
 
 use crate::adapter::{
-    Adapter, ClientPlace, Detection, Keeping, Keeps, PlaceRequest, Placer, Placing, Validator, is_uuid_shaped,
+    Adapter, ClientPlace, Detection, Keeping, Keeps, PlaceRequest, Placer, Placing, Validator,
 };
 use crate::lines::split::LineSplitter;
 use crate::reading::{OwnReading, Reading};
-use crate::repair::Document;
+use crate::repair::{Document, is_uuid_shaped};
 
 pub use client::CLIENT;
 pub use decode::RUNTIME;

@@ -272,11 +272,8 @@ fn is_continuation(tree: &Tree, (parent, head): (usize, usize), below: Option<Ki
     }
     let unit = tree.unit(parent);
     let is_chosen = |row: &Row| {
-        let named = match row.parent {
-            Link::Of(key) => tree.find(key),
-            Link::Absent | Link::Root => None,
-        };
-        row.kind == Kind::Checkpoint && row.explicit && named.is_some_and(|named| tree.unit(named) == unit)
+        let is_named = tree.named(row).is_some_and(|named| tree.unit(named) == unit);
+        row.kind == Kind::Checkpoint && row.explicit && is_named
     };
     let between = tree.rows.iter().enumerate().take(head).skip(parent + 1);
     let other = |&(position, row): &(usize, &Row)| {

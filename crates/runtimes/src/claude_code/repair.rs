@@ -65,13 +65,11 @@ fn unmark(document: &mut Document, view: &View) {
 
 /// Mends one kind of trouble, the first that there is.
 fn mend_stages(document: &mut Document, view: &View) {
-    let before = document.changes();
-    for stage in [boundaries::mend, calls::mend, links::mend] {
-        stage(document, view);
-        if document.changes() > before {
-            return;
-        }
-    }
+    document.mend_first(&[
+        &|document| boundaries::mend(document, view),
+        &|document| calls::mend(document, view),
+        &|document| links::mend(document, view),
+    ]);
 }
 
 /// A transcript as its loader sees it.
@@ -118,7 +116,7 @@ impl View {
         let what = ("parent", format!("re-linked to {}: {why}", told(id.as_deref())));
         match self.tree.row(line).parent_span {
             Some((offset, length)) => document.edit(line, vec![(offset..offset + length, value)], what),
-            None => document.add_members(line, &[("parentUuid", value)], what),
+            None => document.put(line, [("parentUuid", None, value)], what),
         }
     }
 }

@@ -6,7 +6,7 @@
 use stemmata_model::{Entry, EntryKind, Part, Role, Timestamp};
 
 use super::ClaudeCode;
-use crate::adapter::{Adapter as _, Confidence, Keeps};
+use crate::adapter::{Adapter as _, Confidence};
 use crate::captured::Captured;
 use crate::json::{Field, RecordError, borrowed_object, is_string, owned, parse_line, text};
 use crate::lines::facts::Templates;
@@ -18,7 +18,15 @@ const RUNTIME: &str = "claude-stream";
 pub const FORMAT_STREAM: &str = "claude-stream-v1";
 
 /// The adapter of `claude-stream-v1`.
-pub const STREAM: Captured = Captured { name: FORMAT_STREAM, dialect: &DIALECT, first, encode, compaction };
+///
+/// What reads this format reads the lines of transcripts too.
+pub const STREAM: Captured = Captured {
+    name: FORMAT_STREAM,
+    dialect: &DIALECT,
+    first,
+    encode: |entries| ClaudeCode.encode(entries),
+    compaction: |summary, keeps, at| ClaudeCode.encode_compaction(summary, keeps, at),
+};
 
 static DIALECT: Dialect = Dialect {
     runtime: RUNTIME,
@@ -115,14 +123,4 @@ fn first(line: &[u8]) -> Option<(Confidence, Option<String>)> {
     let is_said = printed.caller.is_some() && printed.message.is_some();
     (is_said || (is(printed.record_type, "stream_event") && printed.event.is_some()))
         .then_some((Confidence::Possible, None))
-}
-
-/// Encodes messages as a transcript does: what reads this format reads them too.
-fn encode(entries: &[Entry]) -> Vec<u8> {
-    ClaudeCode.encode(entries)
-}
-
-/// Encodes a summary of ours as a transcript does.
-fn compaction(summary: &str, keeps: &Keeps<'_>, at: Timestamp) -> Vec<u8> {
-    ClaudeCode.encode_compaction(summary, keeps, at)
 }

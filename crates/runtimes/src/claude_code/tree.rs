@@ -135,6 +135,14 @@ impl Tree {
         self.by_key.get(&key).copied()
     }
 
+    /// Returns the line that a row names as its parent, where it is there.
+    pub(super) fn named(&self, row: &Row) -> Option<usize> {
+        match row.parent {
+            Link::Of(key) => self.find(key),
+            Link::Absent | Link::Root => None,
+        }
+    }
+
     /// Returns the line that is a copy of a record of another session: the first one, where several are.
     pub(super) fn find_copy(&self, origin: Key) -> Option<usize> {
         self.copies.get(&origin).copied()

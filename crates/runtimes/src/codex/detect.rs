@@ -4,7 +4,7 @@ use stemmata_model::FormatId;
 
 use super::record::{Envelope, Kind, Record, is_bare_header};
 use crate::adapter::{Confidence, Detection};
-use crate::json::{Field, is_blank, is_string, text};
+use crate::json::{Field, is_blank, is_string, owned};
 use crate::lines::unknown::shown;
 
 /// Looks at the first bytes of a file (see `Adapter::detect`).
@@ -53,7 +53,7 @@ fn of_record(record: &Record<'_>) -> Option<Found> {
     let is_header = record.kind == Kind::SessionMeta;
     Some(Found {
         is_paginated: says_paginated || (record.envelope.ordinal.is_some() && !is_header),
-        version: text(record.payload.cli_version).map(std::borrow::Cow::into_owned),
+        version: owned(record.payload.cli_version),
         confidence: if is_header { Confidence::Certain } else { Confidence::Possible },
     })
 }

@@ -10,7 +10,7 @@ use stemmata_model::{Entry, EntryKind, Part, Role, Timestamp};
 use super::RUNTIME;
 use super::record::Payload;
 use crate::data_url;
-use crate::json::{Field, Object, one_line, quote};
+use crate::json::{Field, Object, list, one_line, push_line, quote};
 use crate::lines::{OPAQUE_REPLACEMENT, iso};
 use crate::placing::{UNKNOWN_CWD, UNPLACED_SESSION};
 
@@ -53,15 +53,15 @@ pub(super) fn compaction(summary: &str, at: Timestamp) -> Vec<u8> {
 
 /// Returns a header's fields but its session's, as JSON members.
 pub(super) fn header_payload(session: &str, at: &str, cwd: &str, is_paginated: bool) -> Object {
-    let payload = Object::new()
+    Object::new()
         .text("session_id", session)
         .text("id", session)
         .text("timestamp", at)
         .text("cwd", cwd)
         .text("originator", "stemmata")
         .text("cli_version", ENCODED_VERSION)
-        .text("source", "cli");
-    if is_paginated { payload.text("history_mode", "paginated") } else { payload }
+        .text("source", "cli")
+        .given("history_mode", is_paginated.then_some("paginated"))
 }
 
 fn is_header(entry: &Entry) -> bool {
@@ -102,9 +102,7 @@ impl Encoder {
             }
             None => object,
         };
-        let line = object.text("type", kind).raw("payload", payload).finish();
-        self.out.extend_from_slice(line.as_bytes());
-        self.out.push(b'\n');
+        push_line(&mut self.out, &object.text("type", kind).raw("payload", payload).finish());
     }
 
     fn item(&mut self, payload: Object) {
@@ -159,11 +157,7 @@ impl Encoder {
 
     /// Writes a compaction; what it keeps is the summary alone unless it says more.
     fn compacted(&mut self, summary: &str, kept: Option<String>) {
-        let object = Object::new().text("message", summary);
-        let object = match kept {
-            Some(kept) => object.raw("replacement_history", &kept),
-            None => object,
-        };
+        let object = Object::new().text("message", summary).given_raw("replacement_history", kept.as_deref());
         self.line("compacted", &object.finish());
     }
 
@@ -188,19 +182,15 @@ impl Encoder {
 
     /// Writes what is said as one message.
     fn said(&mut self, entry: &Entry, items: &mut Vec<String>) {
-        let items = std::mem::take(items);
         let role = match entry.role {
             Role::Assistant => "assistant",
             Role::System => "developer",
             Role::User | Role::Tool => "user",
         };
         // Always a list: the loader drops a message whose content is a string, in silence.
-        let content = format!("[{}]", items.join(","));
-        let object = Object::new().text("type", "message");
-        let object = match entry.id.as_str() {
-            id if id.starts_with("msg_") => object.text("id", id),
-            _ => object,
-        };
+        let content = list(items.drain(..));
+        let id = Some(entry.id.as_str()).filter(|id| id.starts_with("msg_"));
+        let object = Object::new().text("type", "message").given("id", id);
         self.item(object.text("role", role).raw("content", &content));
         self.shown(entry);
     }
@@ -265,11 +255,7 @@ impl Encoder {
             return self.item(object.text("name", name).text("input", &input));
         }
         let (namespace, name) = split_name(name);
-        let object = typed("function_call").text("name", name);
-        let object = match namespace {
-            Some(namespace) => object.text("namespace", namespace),
-            None => object,
-        };
+        let object = typed("function_call").text("name", name).given("namespace", namespace);
         self.item(object.text("arguments", arguments).text("call_id", call_id));
     }
 }
@@ -320,9 +306,6 @@ fn is_content(kind: &str) -> bool {
 fn output(parts: &[Part]) -> String {
     match parts {
         [Part::Text(text)] => quote(text),
-        parts => {
-            let items: Vec<String> = parts.iter().filter_map(|part| content_item(part, Role::Tool)).collect();
-            format!("[{}]", items.join(","))
-        }
+        parts => list(parts.iter().filter_map(|part| content_item(part, Role::Tool))),
     }
 }

@@ -8,7 +8,8 @@ use stemmata_model::{Entry, EntryKind, ImageSource, Part, Role, Timestamp};
 use crate::adapter::{Confidence, Keeps};
 use crate::captured::Captured;
 use crate::json::{
-    Field, Object, RecordError, borrowed_object, is_string, one_line, owned, parse_line, quote, text,
+    Field, Object, RecordError, borrowed_object, is_string, list, one_line, owned, parse_line, push_line,
+    quote, text,
 };
 use crate::lines::facts::Templates;
 use crate::lines::facts::TitleRank;
@@ -275,8 +276,7 @@ fn push_part(out: &mut Vec<u8>, role: Role, id: &str, part: &Part) {
             push(out, "item.completed", &item.finish());
         }
         Part::Opaque { runtime, json, .. } if runtime == RUNTIME => {
-            out.extend_from_slice(json.as_bytes());
-            out.push(b'\n');
+            push_line(out, json);
         }
         // What only another runtime understands, and images and files of a prompt, have no item.
         Part::Text(_) | Part::Image { .. } | Part::File { .. } | Part::Opaque { .. } => {}
@@ -299,8 +299,7 @@ fn write_result(parts: &[Part]) -> String {
     {
         return one_line(json).unwrap_or_else(|| quote(json));
     }
-    let blocks: Vec<String> = parts.iter().filter_map(write_block).collect();
-    Object::new().raw("content", &format!("[{}]", blocks.join(","))).finish()
+    Object::new().raw("content", &list(parts.iter().filter_map(write_block))).finish()
 }
 
 /// Returns a part as a block of a result; none for what only another runtime understands.
@@ -330,6 +329,5 @@ fn push_text(out: &mut Vec<u8>, kind: &str, id: &str, said: &str) {
 }
 
 fn push(out: &mut Vec<u8>, event: &str, item: &str) {
-    out.extend_from_slice(Object::new().text("type", event).raw("item", item).finish().as_bytes());
-    out.push(b'\n');
+    push_line(out, &Object::new().text("type", event).raw("item", item).finish());
 }

@@ -2,12 +2,11 @@
 //!
 //! Each was tried with the real client (0.169.0).
 
-use std::ops::Range;
-
 use super::loader::{is_list, is_none_or, is_text, member};
 use super::record::Record;
-use crate::adapter::is_uuid_shaped;
-use crate::json::{Field, members, quote, text};
+use crate::json::{Field, members, text};
+use crate::placing::{Edit, put};
+use crate::repair::is_uuid_shaped;
 
 /// Returns the fields of a session's header that are missing or not as the loader needs them: it refuses the file then.
 pub(super) fn faults<'a>(payload: Field<'a>) -> Vec<(&'static str, Option<Field<'a>>)> {
@@ -38,22 +37,11 @@ pub(super) fn faults<'a>(payload: Field<'a>) -> Vec<(&'static str, Option<Field<
 
 /// Returns the edits of a header's line with which the loader takes it: what it needs comes from `wanted`, a whole payload, and
 /// what it can do without goes.
-pub(super) fn edits(record: &Record<'_>, wanted: &str) -> Vec<(Range<usize>, String)> {
+pub(super) fn edits(record: &Record<'_>, wanted: &str) -> Vec<Edit> {
     let value = |name: &str| member(Some(Field::whole(wanted)), name).map_or("null", |field| field.raw());
-    let (mut edits, mut added) = (Vec::new(), Vec::new());
-    for (name, field) in faults(record.body) {
-        match field {
-            Some(field) => edits.push((field.span(), value(name).to_owned())),
-            None => added.push(format!("{}:{}", quote(name), value(name))),
-        }
-    }
-    if !added.is_empty() {
-        let start = record.body.span().start + 1;
-        let rest = record.body.raw().get(1..).unwrap_or_default();
-        let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
-        edits.push((start..start, format!("{}{comma}", added.join(","))));
-    }
-    edits
+    let faults = faults(record.body).into_iter();
+    let members = faults.map(|(name, field)| (name, field, value(name).to_owned()));
+    put((record.body.raw().as_bytes(), record.body.span().start), members)
 }
 
 fn is_id(field: Option<Field<'_>>) -> bool {

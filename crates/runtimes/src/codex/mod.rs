@@ -30,13 +30,11 @@ mod validate;
 
 use stemmata_model::{Entry, FormatId, Timestamp};
 
-use crate::adapter::{
-    Adapter, ClientPlace, Detection, Keeps, PlaceRequest, Placer, Validator, is_uuid_shaped,
-};
+use crate::adapter::{Adapter, ClientPlace, Detection, Keeps, PlaceRequest, Placer, Validator};
 use crate::lines::Dialect;
 use crate::lines::facts::Templates;
 use crate::reading::Reading;
-use crate::repair::Document;
+use crate::repair::{Document, is_uuid_shaped};
 
 pub use client::CLIENT;
 pub use encode::ENCODED_VERSION;

@@ -14,9 +14,9 @@ use super::header;
 use super::loader;
 use super::record::{Kind, Record};
 use crate::adapter::{ClientPlace, PlaceRequest, Placer};
-use crate::json::{Field, Object, is_blank, is_string, quote, text};
+use crate::json::{Field, Object, is_blank, is_string, owned, push_line, quote, text};
 use crate::lines::iso;
-use crate::placing::{CLOSED, CLOSED_TEXT, TORN, counted, moved, replace, unreadable};
+use crate::placing::{CLOSED, CLOSED_TEXT, Edit, TORN, counted, moved, replace, unreadable};
 
 /// Says where Codex looks for a session, and how to start it.
 pub(super) fn client_place(request: &PlaceRequest) -> ClientPlace {
@@ -94,7 +94,7 @@ impl LinePlacer {
         if record.kind == Kind::SessionMeta
             && (self.origins.is_empty() || record.payload.history_base.is_some())
         {
-            self.origins.extend(text(record.payload.id).map(std::borrow::Cow::into_owned));
+            self.origins.extend(owned(record.payload.id));
         }
         // A paginated history begins for the loader with its last header: what stands ahead would be lost in silence.
         if is_second && self.is_paginated {
@@ -123,12 +123,11 @@ impl LinePlacer {
         } else {
             object
         };
-        out.extend_from_slice(object.text("type", kind).raw("payload", payload).finish().as_bytes());
-        out.push(b'\n');
+        push_line(out, &object.text("type", kind).raw("payload", payload).finish());
     }
 
     fn enveloped(&mut self, line: &[u8], record: &Record<'_>, out: &mut Vec<u8>) {
-        let mut edits: Vec<(std::ops::Range<usize>, String)> = Vec::new();
+        let mut edits: Vec<Edit> = Vec::new();
         let payload = &record.payload;
         let completed = if record.kind == Kind::SessionMeta { self.completed(record) } else { Vec::new() };
         for field in [payload.id, payload.session_id, payload.thread_id].into_iter().flatten() {
@@ -156,20 +155,20 @@ impl LinePlacer {
         }
     }
 
-    fn moved(&self, cwd: Option<Field<'_>>) -> Option<(std::ops::Range<usize>, String)> {
+    fn moved(&self, cwd: Option<Field<'_>>) -> Option<Edit> {
         let field = cwd?;
         let moved = moved(&field.text()?, self.request.origin_cwd.as_deref(), &self.request.cwd)?;
         Some((field.span(), quote(&moved)))
     }
 
     /// Adds what a loader needs and this header lacks, and replaces what it refuses.
-    fn completed(&self, record: &Record<'_>) -> Vec<(std::ops::Range<usize>, String)> {
+    fn completed(&self, record: &Record<'_>) -> Vec<Edit> {
         let wanted = header_payload(self.request.session.as_str(), &self.last_time, &self.request.cwd, false);
         header::edits(record, &wanted.finish())
     }
 
     /// Gives a line that has no time the one of the line before: the loader drops it otherwise.
-    fn timed(&self, line: &[u8], record: &Record<'_>) -> Option<(std::ops::Range<usize>, String)> {
+    fn timed(&self, line: &[u8], record: &Record<'_>) -> Option<Edit> {
         let time = quote(&self.last_time);
         match record.envelope.timestamp {
             Some(field) => text(Some(field)).is_none().then(|| (field.span(), time)),
@@ -180,7 +179,7 @@ impl LinePlacer {
     }
 
     /// Numbers a line that has none, or one that was given already.
-    fn numbered(&mut self, line: &[u8], record: &Record<'_>) -> Option<(std::ops::Range<usize>, String)> {
+    fn numbered(&mut self, line: &[u8], record: &Record<'_>) -> Option<Edit> {
         let own = record.envelope.ordinal.and_then(|ordinal| ordinal.number());
         let edit = match (own, record.envelope.ordinal) {
             (Some(own), _) if own >= self.next_ordinal => {
@@ -208,8 +207,7 @@ impl LinePlacer {
             Kind::Item => "response_item",
             _ => {
                 // Nothing that a loader knows: kept for the eye.
-                out.extend_from_slice(record.body.raw().as_bytes());
-                return out.push(b'\n');
+                return push_line(out, record.body.raw());
             }
         };
         self.wrapped += 1;

@@ -9,27 +9,20 @@ use super::encode::header_payload;
 use super::header;
 use super::loader::{self, Dropped};
 use super::record::{Kind, Record};
-use crate::adapter::is_uuid_shaped;
 use crate::json::{Object, is_blank, quote, text};
-use crate::repair::{Document, REPAIRED_TEXT, made_up_uuid};
+use crate::repair::{Document, REPAIRED_TEXT, is_uuid_shaped, made_up_uuid};
 
 /// The time of a record when no other has one.
 const NO_TIME: &str = "1970-01-01T00:00:00.000Z";
 
 /// Mends one kind of trouble, the first that there is.
 pub(super) fn mend(document: &mut Document) {
-    let before = document.changes();
-    document.cut_torn_tail(|line| !loader::readable(line).records.is_empty());
-    for stage in [records, header, envelopes, results, numbers] {
-        stage(document);
-        if document.changes() > before {
-            return;
-        }
-    }
+    document.mend_first(&[&records, &header, &envelopes, &results, &numbers]);
 }
 
 /// Writes lines that the loader drops so that it reads what is in them.
 fn records(document: &mut Document) {
+    document.cut_torn_tail(|line| !loader::readable(line).records.is_empty());
     for index in (0..document.len()).rev() {
         let line = document.line(index);
         let Some(why) = loader::dropped(line).filter(|_| !is_blank(line)) else { continue };
@@ -119,10 +112,7 @@ fn set_aside(document: &mut Document, index: usize, record: &Record<'_>) {
     let name = quote("session_meta_copied");
     let what =
         ("set_aside", "a second header, at which the loader would start again: it is set aside as unknown");
-    match record.envelope.record_type {
-        Some(field) => document.edit(index, vec![(field.span(), name)], what),
-        None => document.add_members(index, &[("type", name)], what),
-    }
+    document.put(index, [("type", record.envelope.record_type, name)], what);
 }
 
 /// Puts items of old into envelopes, and gives a time to those that have none.
@@ -163,10 +153,7 @@ fn envelopes(document: &mut Document) {
         } else if text(record.envelope.timestamp).is_none() {
             let what =
                 ("field", "the loader drops an item without `timestamp`: it got that of the record before");
-            match record.envelope.timestamp {
-                Some(field) => document.edit(index, vec![(field.span(), quote(&last))], what),
-                None => document.add_members(index, &[("timestamp", quote(&last))], what),
-            }
+            document.put(index, [("timestamp", record.envelope.timestamp, quote(&last))], what);
         } else {
             last = text(record.envelope.timestamp).map_or(last, std::borrow::Cow::into_owned);
         }
@@ -224,7 +211,7 @@ fn numbers(document: &mut Document) {
     }
     for index in nameless {
         let what = ("number", "the lines of this history are numbered, and this one was not");
-        document.add_members(index, &[("ordinal", next.to_string())], what);
+        document.put(index, [("ordinal", None, next.to_string())], what);
         next = next.saturating_add(1);
     }
 }

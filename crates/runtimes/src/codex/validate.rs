@@ -12,7 +12,7 @@ use super::read::{event_turn, name, read_record};
 use super::record::{Kind, Record, SENT_ITEMS};
 use crate::adapter::{Base, Severity, Validation, Validator};
 use crate::findings::Findings;
-use crate::json::{is_blank, is_string, text};
+use crate::json::{is_blank, is_string, owned, text};
 use crate::lines::Turn;
 use crate::lines::history::{History, Step};
 use crate::lines::unknown::shown;
@@ -162,7 +162,7 @@ impl LineValidator {
         let Some(loaded) = self.history.lines.last_mut() else { return };
         for item in items {
             (loaded.present, loaded.sent) = (loaded.present + 1, loaded.sent + 1);
-            let Some(call) = text(item.payload.call_id).map(std::borrow::Cow::into_owned) else { continue };
+            let Some(call) = owned(item.payload.call_id) else { continue };
             // What the provider itself found needs no call, and answers one that is there.
             let is_servers = item.payload.execution.is_some_and(|execution| is_string(execution, "server"));
             if answered_by(&item).is_some() || is_servers {

@@ -43,6 +43,16 @@ pub(crate) fn closing(bytes: &[u8], keep: usize) -> Vec<u8> {
     value.iter().copied().chain(scan.closers.into_iter().rev()).collect()
 }
 
+/// Returns how many brackets stand inside each other in JSON.
+pub(crate) fn nesting(json: &[u8]) -> usize {
+    let mut scan = Scan::default();
+    let depth = |byte: &u8| {
+        scan.byte(*byte);
+        scan.closers.len()
+    };
+    json.iter().map(depth).max().unwrap_or_default()
+}
+
 /// Returns where the last bracket closes that leaves so many open: the end of the last whole element of a list at that
 /// depth, where the document is cut.
 pub(crate) fn last_closed(bytes: &[u8], depth: usize) -> Option<usize> {

@@ -8,9 +8,9 @@ use std::fmt::{self, Write};
 use stemmata_acts::Verb;
 use stemmata_model::{Entry, EntryKind, ImageSource, Part, Role};
 
-use super::json::{list, value};
+use super::json::value;
 use super::{About, told};
-use crate::json::Object;
+use crate::json::{Object, list};
 
 pub(super) fn write(about: &About, entries: &[&Entry], out: &mut dyn Write) -> fmt::Result {
     let session = about.session.as_deref().unwrap_or(&about.ctx);

@@ -6,11 +6,11 @@ use std::fmt::{self, Write};
 
 use stemmata_model::{Entry, EntryKind, Part, Role, Usage};
 
-use super::json::{arguments, list, open, texts};
+use super::json::{arguments, open, texts};
 use super::steps::{AgentStep, Step, steps};
 use super::{About, model, told};
 use crate::data_url;
-use crate::json::Object;
+use crate::json::{Object, list};
 
 /// The version whose rules this follows.
 const VERSION: &str = "ATIF-v1.8";
@@ -31,9 +31,9 @@ pub(super) fn write(about: &About, entries: &[&Entry], out: &mut dyn Write) -> f
     let agent = Object::new()
         .text("name", &about.runtime)
         .text("version", about.version.as_deref().unwrap_or("unknown"));
-    let agent = optional(agent, "model_name", model(entries));
+    let agent = agent.given("model_name", model(entries));
     let head = Object::new().text("schema_version", VERSION);
-    let head = optional(head, "session_id", about.session.as_deref());
+    let head = head.given("session_id", about.session.as_deref());
     let head = head.text("trajectory_id", &about.ctx).raw("agent", &agent.finish());
     write!(out, "{},\"steps\":[", open(head))?;
     let mut totals = Totals::default();
@@ -57,24 +57,13 @@ pub(super) fn write(about: &About, entries: &[&Entry], out: &mut dyn Write) -> f
         ("cwd", about.cwd.as_deref()),
         ("git_branch", about.git_branch.as_deref()),
     ]);
-    let tail = Object::new().raw("final_metrics", &metrics.finish());
-    let tail = match extra {
-        Some(extra) => tail.raw("extra", &extra),
-        None => tail,
-    };
+    let tail = Object::new().raw("final_metrics", &metrics.finish()).given_raw("extra", extra.as_deref());
     writeln!(out, "],{}", tail.finish().trim_start_matches('{'))
-}
-
-fn optional(object: Object, key: &str, value: Option<&str>) -> Object {
-    match value {
-        Some(value) => object.text(key, value),
-        None => object,
-    }
 }
 
 /// Returns an object of what is there, none where nothing is.
 fn extra(fields: &[(&str, Option<&str>)]) -> Option<String> {
-    let object = fields.iter().fold(Object::new(), |object, (key, value)| optional(object, key, *value));
+    let object = fields.iter().fold(Object::new(), |object, (key, value)| object.given(key, *value));
     let json = object.finish();
     (json != "{}").then_some(json)
 }
@@ -98,7 +87,7 @@ fn step_object(number: u64, step: &Step<'_>, totals: &mut Totals) -> String {
 fn begin(number: u64, entry: &Entry, source: &str) -> Object {
     let object = Object::new().number("step_id", number);
     let time = entry.timestamp.map(|time| time.to_string());
-    optional(object, "timestamp", time.as_deref()).text("source", source)
+    object.given("timestamp", time.as_deref()).text("source", source)
 }
 
 fn with_extra(object: Object, entry: &Entry) -> String {
@@ -119,7 +108,7 @@ fn agent_step(number: u64, step: &AgentStep<'_>, totals: &mut Totals) -> String 
     let Some(first) = step.entries.first() else { return String::new() };
     let parts: Vec<&Part> = step.parts().collect();
     let said: Vec<&Part> = parts.iter().copied().filter(|part| told(part).is_some()).collect();
-    let object = optional(begin(number, first, "agent"), "model_name", first.meta.model.as_deref());
+    let object = begin(number, first, "agent").given("model_name", first.meta.model.as_deref());
     let object = object.raw("message", &content(&said));
     let reasoning: Vec<&str> = parts
         .iter()
@@ -129,19 +118,14 @@ fn agent_step(number: u64, step: &AgentStep<'_>, totals: &mut Totals) -> String 
         })
         .collect();
     let reasoning = (!reasoning.is_empty()).then(|| reasoning.join("\n\n"));
-    let object = optional(object, "reasoning_content", reasoning.as_deref());
+    let object = object.given("reasoning_content", reasoning.as_deref());
     let calls: Vec<String> = parts.iter().copied().filter_map(call).collect();
-    let object = if calls.is_empty() { object } else { object.raw("tool_calls", &list(calls)) };
-    let object = if step.results.is_empty() {
-        object
-    } else {
-        object.raw("observation", &observation(&step.results, true))
-    };
-    let object = match step.entries.iter().rev().find_map(|entry| entry.meta.usage) {
-        Some(usage) => object.raw("metrics", &metrics(usage, totals)),
-        None => object,
-    };
-    with_extra(object, first)
+    let calls = (!calls.is_empty()).then(|| list(calls));
+    let observed = (!step.results.is_empty()).then(|| observation(&step.results, true));
+    let usage = step.entries.iter().rev().find_map(|entry| entry.meta.usage);
+    let object =
+        object.given_raw("tool_calls", calls.as_deref()).given_raw("observation", observed.as_deref());
+    with_extra(object.given_raw("metrics", usage.map(|usage| metrics(usage, totals)).as_deref()), first)
 }
 
 fn metrics(usage: Usage, totals: &mut Totals) -> String {

@@ -6,11 +6,6 @@ use stemmata_model::Part;
 
 use crate::json::{Field, Object, members, one_line, quote};
 
-/// Returns elements as a list.
-pub(super) fn list<I: IntoIterator<Item = String>>(elements: I) -> String {
-    format!("[{}]", elements.into_iter().collect::<Vec<_>>().join(","))
-}
-
 /// Returns an object that is not closed yet, to write more behind it.
 pub(super) fn open(object: Object) -> String {
     let mut json = object.finish();

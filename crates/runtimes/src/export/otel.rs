@@ -7,10 +7,10 @@ use std::fmt::{self, Write};
 
 use stemmata_model::{Entry, EntryKind, ImageSource, Part, Role};
 
-use super::json::{list, open, texts, value};
+use super::json::{open, texts, value};
 use super::steps::{Step, steps};
 use super::{About, model, told};
-use crate::json::{Object, quote};
+use crate::json::{Object, list, quote};
 
 pub(super) fn write(about: &About, entries: &[&Entry], out: &mut dyn Write) -> fmt::Result {
     let mut head =

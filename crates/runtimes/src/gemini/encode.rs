@@ -11,7 +11,7 @@ use super::RUNTIME;
 use super::part::write;
 use super::place::project_hash;
 use super::read::OPAQUE_RESTATED;
-use crate::json::{Object, one_line};
+use crate::json::{Object, list, one_line, push_line};
 use crate::lines::{OPAQUE_REPLACEMENT, iso};
 use crate::placing::{UNKNOWN_CWD, UNPLACED_SESSION};
 
@@ -27,7 +27,7 @@ pub(super) fn encode(entries: &[Entry]) -> Vec<u8> {
     let mut encoder = Encoder { out: Vec::new(), at, names: HashMap::new(), ids: HashSet::new() };
     if !entries.first().is_some_and(is_header) {
         let cwd = entries.iter().find_map(|entry| entry.meta.cwd.as_deref());
-        encoder.line(&header(UNPLACED_SESSION, cwd.unwrap_or(UNKNOWN_CWD), at));
+        push_line(&mut encoder.out, &header(UNPLACED_SESSION, cwd.unwrap_or(UNKNOWN_CWD), at));
     }
     for entry in entries {
         encoder.entry(entry);
@@ -74,11 +74,6 @@ struct Encoder {
 }
 
 impl Encoder {
-    fn line(&mut self, line: &str) {
-        self.out.extend_from_slice(line.as_bytes());
-        self.out.push(b'\n');
-    }
-
     fn entry(&mut self, entry: &Entry) {
         if let Some(time) = entry.timestamp {
             self.at = time;
@@ -101,7 +96,7 @@ impl Encoder {
             return;
         }
         if let Some(line) = one_line(json) {
-            self.line(&line);
+            push_line(&mut self.out, &line);
         }
     }
 
@@ -134,7 +129,7 @@ impl Encoder {
 
     fn set_messages(&mut self, messages: &str) {
         let set = Object::new().raw("messages", messages).text("lastUpdated", &iso(self.at)).finish();
-        self.line(&Object::new().raw("$set", &set).finish());
+        push_line(&mut self.out, &Object::new().raw("$set", &set).finish());
     }
 
     /// Begins a message with an id that none before it has.
@@ -155,7 +150,7 @@ impl Encoder {
         let items: Vec<String> = entry.parts.iter().filter_map(|part| write(part, &name_of)).collect();
         let content = content(entry.body, &entry.parts, &items);
         let line = self.message(entry, "user").raw("content", &content).finish();
-        self.line(&line);
+        push_line(&mut self.out, &line);
     }
 
     /// Writes an answer: thoughts, what is said, calls. Where parts stand in another order, it becomes several.
@@ -174,17 +169,12 @@ impl Encoder {
     }
 
     fn finish_answer(&mut self, entry: &Entry, answer: &Answer) {
-        let list = |items: &[String]| format!("[{}]", items.join(","));
         let object = self.message(entry, "gemini");
         let object = object.raw("content", &content(entry.body, &answer.said, &answer.content));
-        let object = object.raw("thoughts", &list(&answer.thoughts));
-        let object = match &entry.meta.model {
-            Some(model) => object.text("model", model),
-            None => object,
-        };
+        let calls = (!answer.calls.is_empty()).then(|| list(&answer.calls));
         let object =
-            if answer.calls.is_empty() { object } else { object.raw("toolCalls", &list(&answer.calls)) };
-        self.line(&object.finish());
+            object.raw("thoughts", &list(&answer.thoughts)).given("model", entry.meta.model.as_deref());
+        push_line(&mut self.out, &object.given_raw("toolCalls", calls.as_deref()).finish());
     }
 }
 
@@ -193,7 +183,7 @@ fn content(body: Body, parts: &[Part], items: &[String]) -> String {
     match parts {
         [] if body == Body::Text => "\"\"".to_owned(),
         [Part::Text(text)] if body == Body::Text => crate::json::quote(text),
-        _ => format!("[{}]", items.join(",")),
+        _ => list(items),
     }
 }
 

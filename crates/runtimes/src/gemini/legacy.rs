@@ -13,17 +13,16 @@ use super::read::{answer, unknown_parts, user};
 use super::record::{Call, Fields, Kind, elements, message_kind};
 use super::{Gemini, RUNTIME};
 use crate::adapter::{
-    Adapter, ClientPlace, Confidence, Detection, IdKind, PlaceRequest, Placer, Validation, Validator,
+    Adapter, ClientPlace, Confidence, Detection, IdKind, PlaceRequest, Validation, Validator,
 };
 use crate::document::compactions::none;
 use crate::document::mend::{Mended, mend, name};
 use crate::document::{Dialect, Record, head, inside, whole};
-use crate::json::{Field, Object, RecordError, is_blank, one_line, text};
+use crate::json::{Field, Object, RecordError, is_blank, one_line, owned, text};
 use crate::lines::facts::Templates;
 use crate::lines::facts::TitleRank;
 use crate::lines::unknown::type_name;
 use crate::lines::{Line, entry_id};
-use crate::placing::Verbatim;
 use crate::reading::Reading;
 use crate::repair::{Document, ROUNDS_MAX};
 
@@ -45,7 +44,7 @@ fn read(bytes: &[u8]) -> Result<Vec<Record>, RecordError> {
     let messages = fields.messages.ok_or(RecordError::NotObject)?;
     let list = inside(messages).ok_or(RecordError::NotObject)?;
     let mut header = Line::metadata(RUNTIME, "header", "null", time(fields.start_time));
-    header.hints.session = text(fields.session_id).map(std::borrow::Cow::into_owned);
+    header.hints.session = owned(fields.session_id);
     header.hints.is_subagent = Some(false);
     let title = text(fields.summary).filter(|title| !title.is_empty());
     header.hints.title = title.map(|title| (TitleRank::Runtime, title.into_owned()));
@@ -192,10 +191,6 @@ impl Adapter for GeminiLegacy {
         false
     }
 
-    fn placer(&self, _request: &PlaceRequest) -> Box<dyn Placer> {
-        Box::new(Verbatim)
-    }
-
     fn client_place(&self, request: &PlaceRequest) -> ClientPlace {
         Gemini.client_place(request)
     }
@@ -240,10 +235,7 @@ fn header(document: &[u8]) -> String {
     let fields = whole(document).ok().and_then(|whole| Fields::read(whole).ok()).unwrap_or_default();
     let mut header = Object::new();
     for (key, field) in [("sessionId", fields.session_id), ("projectHash", fields.project_hash)] {
-        header = match field.and_then(|field| one_line(field.raw())) {
-            Some(value) => header.raw(key, &value),
-            None => header,
-        };
+        header = header.given_raw(key, field.and_then(|field| one_line(field.raw())).as_deref());
     }
     header.finish()
 }

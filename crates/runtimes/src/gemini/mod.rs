@@ -28,7 +28,7 @@ use stemmata_model::{Entry, FormatId, Timestamp};
 
 use crate::adapter::{
     Adapter, ClientPlace, ContextPlan, Decoded, Detection, Keeps, PlaceRequest, Placer, PlanStop, Segments,
-    SourceError, Validator, is_uuid_shaped,
+    SourceError, Validator,
 };
 use crate::document::head;
 use crate::lines::Dialect;
@@ -73,11 +73,7 @@ impl Adapter for Gemini {
         detect::unknown_version(head)
     }
 
-    fn session_of_name<'n>(&self, stem: &'n str) -> Option<&'n str> {
-        // A main session's file has the first eight characters of its id in its name, which name no session.
-        is_uuid_shaped(stem).then_some(stem)
-    }
-
+    // A main session's file has the first eight characters of its id in its name, which name no session.
     fn short_name<'n>(&self, session: &'n str) -> Option<&'n str> {
         Some(place::name_of(session))
     }

@@ -5,7 +5,7 @@ use stemmata_model::{Body, ImageSource, Part};
 use super::RUNTIME;
 use super::read::call;
 use super::record::{Content, Data, Response};
-use crate::json::{Field, Object, is_true, members, one_line, owned};
+use crate::json::{Field, Object, is_true, list, members, one_line, owned};
 use crate::lines::opaque;
 
 /// Reads a content: a string, a part, or a list of both.
@@ -148,7 +148,7 @@ pub(super) fn response(call_id: &str, name: &str, is_error: bool, parts: &[Part]
     let object = Object::new().text("id", call_id).text("name", name).raw("response", &said.finish());
     let rest = parts.iter().filter(|part| text_of(part).is_none());
     let rest: Vec<String> = rest.filter_map(|part| write(part, &|_| String::new())).collect();
-    if rest.is_empty() { object } else { object.raw("parts", &format!("[{}]", rest.join(","))) }
+    if rest.is_empty() { object } else { object.raw("parts", &list(rest)) }
 }
 
 /// Returns what is text of a result.

@@ -11,9 +11,9 @@ use super::part::response;
 use super::record::{Call, Kind, Record, apart, elements};
 use crate::adapter::{ClientPlace, PlaceRequest, Placer};
 use crate::apart::each;
-use crate::json::{Object, is_string, quote, text};
+use crate::json::{Object, is_string, owned, push_line, quote, text};
 use crate::lines::iso;
-use crate::placing::{CLOSED, CLOSED_TEXT, TORN, counted, replace, unreadable};
+use crate::placing::{CLOSED, CLOSED_TEXT, Edit, TORN, counted, put, replace, unreadable};
 
 /// Characters of a session's id that its file is named by.
 const NAME_ID_CHARS: usize = 8;
@@ -92,7 +92,7 @@ impl LinePlacer {
         match record.kind {
             Kind::Header => {
                 if !self.has_header {
-                    self.origin = text(record.fields.session_id).map(std::borrow::Cow::into_owned);
+                    self.origin = owned(record.fields.session_id);
                 }
                 self.has_header = true;
                 edits = self.header_edits(record);
@@ -100,8 +100,7 @@ impl LinePlacer {
             _ if !self.has_header => {
                 self.has_header = true;
                 let made = header(self.request.session.as_str(), &self.request.cwd, self.request.at);
-                out.extend_from_slice(made.as_bytes());
-                out.push(b'\n');
+                push_line(out, &made);
             }
             _ => {}
         }
@@ -125,35 +124,23 @@ impl LinePlacer {
         }
     }
 
-    fn header_edits(&self, record: &Record<'_>) -> Vec<(std::ops::Range<usize>, String)> {
+    fn header_edits(&self, record: &Record<'_>) -> Vec<Edit> {
         let fields = &record.fields;
-        let mut edits = Vec::new();
-        let mut added = String::new();
-        let hash = project_hash(&self.request.cwd);
-        for (key, field, with) in [
-            ("sessionId", fields.session_id, self.request.session.as_str()),
-            ("projectHash", fields.project_hash, hash.as_str()),
-        ] {
-            match field {
-                Some(field) => edits.push((field.span(), quote(with))),
-                None => added.extend([&quote(key), ":", &quote(with), ","]),
-            }
-        }
+        let wanted = [
+            ("sessionId", fields.session_id, quote(self.request.session.as_str())),
+            ("projectHash", fields.project_hash, quote(&project_hash(&self.request.cwd))),
+        ];
+        let mut edits = put((record.whole.raw().as_bytes(), 0), wanted);
         // A session of its own: the client does not list those of subagents.
         let kind = fields.session_kind.filter(|kind| is_string(*kind, "subagent"));
         edits.extend(kind.map(|kind| (kind.span(), quote("main"))));
-        edits.extend(insert(record, added));
         edits
     }
 
     /// Gives an id to a message that the loader would not take.
-    fn id_edit(&mut self, record: &Record<'_>) -> Option<(std::ops::Range<usize>, String)> {
+    fn id_edit(&mut self, record: &Record<'_>) -> Vec<Edit> {
         self.named += 1;
-        let id = quote(&self.made_id());
-        match record.fields.id {
-            Some(field) => Some((field.span(), id)),
-            None => insert(record, format!("\"id\":{id},")),
-        }
+        put((record.whole.raw().as_bytes(), 0), [("id", record.fields.id, quote(&self.made_id()))])
     }
 
     fn made_id(&self) -> String {
@@ -182,14 +169,6 @@ impl LinePlacer {
     }
 }
 
-/// Puts members at the start of a line's object.
-fn insert(record: &Record<'_>, members: String) -> Option<(std::ops::Range<usize>, String)> {
-    let start = record.whole.raw().find('{')? + 1;
-    let is_empty = record.whole.raw().get(start..)?.trim_start().starts_with('}');
-    let members = if is_empty { members.trim_end_matches(',').to_owned() } else { members };
-    (!members.is_empty()).then_some((start..start, members))
-}
-
 impl Placer for LinePlacer {
     fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
         // Of a line that holds several records, each gets a line of its own.
@@ -212,8 +191,7 @@ impl Placer for LinePlacer {
                 .text("timestamp", &iso(self.request.at))
                 .text("type", "user")
                 .raw("content", &content);
-            out.extend_from_slice(message.finish().as_bytes());
-            out.push(b'\n');
+            push_line(out, &message.finish());
         }
         let closed = u64::try_from(open.len()).unwrap_or(u64::MAX);
         counted([

@@ -8,30 +8,20 @@ use super::encode::header;
 use super::part::response;
 use super::place::project_hash;
 use super::record::{Call, Fields, Kind, Record, apart, elements, message_kind};
-use crate::apart::{each, mend_unread, replace_lone};
-use crate::json::{Object, is_blank, quote, text};
+use crate::apart::{each, mend_lines, replace_lone};
+use crate::json::{Object, quote, text};
 use crate::lines::iso;
+use crate::placing::put;
 use crate::repair::{Document, REPAIRED_TEXT, made_up_uuid};
 
 /// Mends one kind of trouble, the first that there is.
 pub(super) fn mend(document: &mut Document) {
-    let before = document.changes();
-    document.cut_torn_tail(|line| Record::parse(line).is_ok());
-    for stage in [lines, begin, ids, rewinds, results] {
-        stage(document);
-        if document.changes() > before {
-            return;
-        }
-    }
+    document.mend_first(&[&lines, &begin, &ids, &rewinds, &results]);
 }
 
 /// Gives each record a line of its own, and replaces what is no text.
 fn lines(document: &mut Document) {
-    let mut index = 0;
-    while index < document.len() {
-        let is_whole = Record::parse(document.line(index)).is_ok();
-        index += mend_unread(document, index, is_whole, apart);
-    }
+    mend_lines(document, is_record, apart);
     for index in 0..document.len() {
         replace_lone(document, index);
     }
@@ -46,10 +36,13 @@ fn records(document: &Document, mut take: impl FnMut(usize, &Record<'_>)) {
     }
 }
 
+fn is_record(line: &[u8]) -> bool {
+    Record::parse(line).is_ok()
+}
+
 fn begin(document: &mut Document) {
     let is_header = |line: &[u8]| Record::parse(line).is_ok_and(|record| record.kind == Kind::Header);
-    let first = document.lines().position(|line| !is_blank(line) && Record::parse(line).is_ok());
-    let Some(first) = first else { return };
+    let Some(first) = document.lines().position(is_record) else { return };
     let line = document.line(first).to_vec();
     if !is_header(&line) {
         let what = ("header", "the session's header: the loader refuses a file that does not begin with it");
@@ -79,14 +72,10 @@ fn complete(document: &mut Document, index: usize) {
         ("sessionId", fields.session_id, session),
         ("projectHash", fields.project_hash, quote(&project_hash("/"))),
     ];
-    let missing: Vec<(&str, String)> = wanted
-        .into_iter()
-        .filter(|(_, field, _)| field.is_none())
-        .map(|(name, _, value)| (name, value))
-        .collect();
-    let names: Vec<&str> = missing.iter().map(|(name, _)| *name).collect();
+    let missing: Vec<_> = wanted.into_iter().filter(|(_, field, _)| field.is_none()).collect();
+    let names: Vec<&str> = missing.iter().map(|(name, ..)| *name).collect();
     let what = format!("the loader needs `{}` in the header", names.join("`, `"));
-    document.add_members(index, &missing, ("header", what));
+    document.put(index, missing, ("header", what));
 }
 
 /// Gives ids to messages that have none.
@@ -98,10 +87,7 @@ fn ids(document: &mut Document) {
         if matches!(record.kind, Kind::User | Kind::Gemini) && text(record.fields.id).is_none() {
             let id = quote(&made_up_uuid(&[b"gemini message", &place, &line]));
             let what = ("field", "the loader refuses a file with a message that has no `id`: it got one");
-            match record.fields.id {
-                Some(field) => document.edit(index, vec![(field.span(), id)], what),
-                None => document.add_members(index, &[("id", id)], what),
-            }
+            document.put(index, [("id", record.fields.id, id)], what);
             continue;
         }
         // The messages inside of a checkpoint.
@@ -114,11 +100,7 @@ fn ids(document: &mut Document) {
                 continue;
             }
             let id = quote(&made_up_uuid(&[b"gemini message", &place, &number.to_le_bytes(), &line]));
-            let start = message.span().start + 1;
-            edits.push(match fields.id {
-                Some(field) => (field.span(), id),
-                None => (start..start, format!("\"id\":{id},")),
-            });
+            edits.extend(put((message.raw().as_bytes(), message.span().start), [("id", fields.id, id)]));
         }
         let what = "the loader refuses a file with messages that have no `id`: they got one";
         document.edit(index, edits, ("field", what));

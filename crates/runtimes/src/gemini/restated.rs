@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use stemmata_model::{Entry, EntryId, EntryKind, NativeSpan, Part};
+use stemmata_model::{Entry, EntryId, EntryKind, NativeSpan, Part, to_u64};
 
 use super::RUNTIME;
 use super::legacy::result;
@@ -82,16 +82,12 @@ impl Reader {
         if self.list_of(entry).is_none() {
             return Vec::new();
         }
-        let narrow = |value| usize::try_from(value).unwrap_or(usize::MAX);
-        let start = narrow(entry.native.offset);
-        let line = bytes.get(start..start.saturating_add(narrow(entry.native.length))).unwrap_or_default();
-        let Ok(record) = Record::parse(line) else { return Vec::new() };
+        let Ok(record) = Record::parse(line_of(entry, bytes)) else { return Vec::new() };
         let Some(list) = record.checkpoint() else { return Vec::new() };
         let placed = self.read(entry, list).into_iter().map(|(message, mut read)| {
-            let wide = |value| u64::try_from(value).unwrap_or(u64::MAX);
             let span = message.span();
-            let offset = entry.native.offset.saturating_add(wide(span.start));
-            read.native = NativeSpan { offset, length: wide(span.len()) };
+            let offset = entry.native.offset.saturating_add(to_u64(span.start));
+            read.native = NativeSpan { offset, length: to_u64(span.len()) };
             read
         });
         placed.collect()
@@ -135,6 +131,13 @@ impl Reader {
         });
         named.collect()
     }
+}
+
+/// Returns an entry's own bytes.
+pub(super) fn line_of<'b>(entry: &Entry, bytes: &'b [u8]) -> &'b [u8] {
+    let narrow = |value| usize::try_from(value).unwrap_or(usize::MAX);
+    let start = narrow(entry.native.offset);
+    bytes.get(start..start.saturating_add(narrow(entry.native.length))).unwrap_or_default()
 }
 
 /// Returns whether an entry says something, and not only the client itself.

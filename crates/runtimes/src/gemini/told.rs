@@ -9,6 +9,7 @@ use stemmata_model::Entry;
 
 use super::legacy::result;
 use super::record::{Call, Kind, Record, apart, elements};
+use super::restated::line_of;
 use crate::apart::each;
 use crate::lines::decode::line_id;
 
@@ -34,9 +35,6 @@ pub(super) fn with_results(entries: Vec<Entry>, bytes: &[u8]) -> Vec<Entry> {
 
 /// Returns the results that stand in an answer's own line.
 fn beside(entry: &Entry, bytes: &[u8], answered: &HashSet<String>) -> Vec<Entry> {
-    let narrow = |value| usize::try_from(value).unwrap_or(usize::MAX);
-    let start = narrow(entry.native.offset);
-    let line = bytes.get(start..start.saturating_add(narrow(entry.native.length))).unwrap_or_default();
     let mut told = Vec::new();
     let mut take = |text: &[u8], _| {
         let record = Record::parse(text)?;
@@ -51,7 +49,7 @@ fn beside(entry: &Entry, bytes: &[u8], answered: &HashSet<String>) -> Vec<Entry>
         Ok(())
     };
     // A line that is no record has no results.
-    each(line, apart, &mut take).unwrap_or_default();
+    each(line_of(entry, bytes), apart, &mut take).unwrap_or_default();
     told
 }
 

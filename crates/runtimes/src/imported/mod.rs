@@ -8,10 +8,10 @@ mod samples_tests;
 use stemmata_model::{Entry, FormatId};
 
 use crate::adapter::{
-    Adapter, ClientPlace, Confidence, Detection, Finding, PlaceRequest, Placer, Validation, Validator,
+    Adapter, ClientPlace, Confidence, Detection, Finding, PlaceRequest, Validation, Validator,
 };
 use crate::document::Dialect;
-use crate::placing::{Verbatim, unplaced};
+use crate::placing::unplaced;
 use crate::reading::{Counting, Reading};
 
 /// The adapter of a document that is only read.
@@ -53,12 +53,8 @@ impl Adapter for Imported {
         false
     }
 
-    fn placer(&self, _request: &PlaceRequest) -> Box<dyn Placer> {
-        Box::new(Verbatim)
-    }
-
     fn client_place(&self, request: &PlaceRequest) -> ClientPlace {
-        unplaced(request.session.to_string())
+        unplaced(request, "")
     }
 
     fn validator(&self, _client_version: Option<&str>) -> Box<dyn Validator> {

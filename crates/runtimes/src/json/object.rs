@@ -34,6 +34,16 @@ impl Object {
         self.raw(key, &text.map_or_else(|| "null".to_owned(), quote))
     }
 
+    /// Adds a text that is there, and nothing for one that is not.
+    pub(crate) fn given(self, key: &str, text: Option<&str>) -> Self {
+        self.given_raw(key, text.map(quote).as_deref())
+    }
+
+    /// Adds JSON that is there, and nothing for one that is not.
+    pub(crate) fn given_raw(self, key: &str, json: Option<&str>) -> Self {
+        if let Some(json) = json { self.raw(key, json) } else { self }
+    }
+
     pub(crate) fn flag(self, key: &str, flag: bool) -> Self {
         self.raw(key, if flag { "true" } else { "false" })
     }
@@ -46,6 +56,21 @@ impl Object {
         self.text.push('}');
         self.text
     }
+}
+
+/// Returns a list of elements that are JSON already.
+pub(crate) fn list<S: AsRef<str>>(elements: impl IntoIterator<Item = S>) -> String {
+    let mut text = "[".to_owned();
+    for element in elements {
+        text.extend([if text.len() > 1 { "," } else { "" }, element.as_ref()]);
+    }
+    text + "]"
+}
+
+/// Appends a line of JSON lines.
+pub(crate) fn push_line(out: &mut Vec<u8>, line: &str) {
+    out.extend_from_slice(line.as_bytes());
+    out.push(b'\n');
 }
 
 /// Returns a text as a JSON string.

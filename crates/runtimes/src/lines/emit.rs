@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use stemmata_model::{Note, NoteCode};
+use stemmata_model::{Note, NoteCode, plural, to_u64};
 
 use crate::adapter::{Edit, Piece};
 
@@ -18,12 +18,16 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// Returns the line as a piece by itself, as it is.
+    pub(crate) fn piece(self) -> Piece {
+        Piece { segment: self.segment, offset: self.offset, length: self.length, edits: Vec::new() }
+    }
+
     /// Returns where a part of the line stands, and whether another part follows it; `line` has no newline.
     pub(crate) fn part(self, range: &Range<usize>, line: &[u8]) -> (Self, bool) {
-        let wide = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
         let is_joined = range.end < line.len();
-        let end = if is_joined { wide(range.end) } else { self.length };
-        let start = wide(range.start);
+        let end = if is_joined { to_u64(range.end) } else { self.length };
+        let start = to_u64(range.start);
         (Self { offset: self.offset + start, length: end - start, ..self }, is_joined)
     }
 
@@ -36,7 +40,7 @@ impl Place {
 /// Says how many records got a line of their own that shared one, which their client passes over.
 pub(crate) fn note_ended(records: usize, notes: &mut Vec<Note>) {
     if records > 0 {
-        let lines = stemmata_model::plural(u64::try_from(records).unwrap_or(u64::MAX), "record");
+        let lines = plural(to_u64(records), "record");
         let message = format!(
             "{lines} shared a line with the next one, and the client passes over such a line: each has its own here"
         );
@@ -48,7 +52,7 @@ pub(crate) fn note_ended(records: usize, notes: &mut Vec<Note>) {
 pub(crate) fn places(segment: usize, bytes: &[u8]) -> impl Iterator<Item = (Place, &[u8])> {
     let mut offset = 0;
     bytes.split_inclusive(|byte| *byte == b'\n').map(move |line| {
-        let length = u64::try_from(line.len()).unwrap_or(u64::MAX);
+        let length = to_u64(line.len());
         let place = Place { segment, offset, length };
         offset += length;
         (place, line.strip_suffix(b"\n").unwrap_or(line))
@@ -60,7 +64,7 @@ pub(crate) fn push(pieces: &mut Vec<Piece>, place: Place, edits: impl IntoIterat
     let follows =
         |piece: &Piece| piece.segment == place.segment && piece.offset + piece.length == place.offset;
     if !pieces.last().is_some_and(follows) {
-        pieces.push(Piece { segment: place.segment, offset: place.offset, length: 0, edits: Vec::new() });
+        pieces.push(Place { length: 0, ..place }.piece());
     }
     if let Some(piece) = pieces.last_mut() {
         let before = piece.length;

@@ -9,7 +9,7 @@ mod rewind;
 use std::collections::HashSet;
 use std::ops::Range;
 
-use stemmata_model::{CommitType, EntryId, Note, NoteCode, Part};
+use stemmata_model::{CommitType, EntryId, Note, NoteCode, Part, to_u64};
 
 use rewind::{rewind, seen_through};
 
@@ -60,10 +60,9 @@ pub(crate) struct ListedRow {
 
 impl ListedRow {
     fn of(listed: &Listed) -> Self {
-        let place = |at: usize| u64::try_from(at).unwrap_or(u64::MAX);
         Self {
             key: listed.id.as_ref().map(|id| hash(id.as_str())),
-            at: place(listed.at.start)..place(listed.at.end),
+            at: to_u64(listed.at.start)..to_u64(listed.at.end),
             is_message: listed.is_message,
             is_out: false,
         }

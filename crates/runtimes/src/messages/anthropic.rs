@@ -13,7 +13,7 @@ use crate::adapter::{Confidence, IdKind};
 use crate::anthropic::{Content, Message, NESTING_MAX, RUNTIME, block, content_parts, usage};
 use crate::document::compactions::{Within, name, without};
 use crate::document::{Dialect, Record, top_list, whole};
-use crate::json::{Field, Object, RecordError, is_string, quote, text};
+use crate::json::{Field, Object, RecordError, is_string, list, quote, text};
 use crate::lines::Line;
 use crate::lines::facts::Templates;
 
@@ -163,7 +163,7 @@ pub(super) fn encode(entries: &[Entry]) -> String {
         }
         messages.push(message(if turn.is_assistant { "assistant" } else { "user" }, &content));
     }
-    format!("[{}]", messages.join(","))
+    list(messages)
 }
 
 fn message(role: &str, content: &str) -> String {
@@ -193,7 +193,7 @@ fn content(turn: &Turn) -> Option<String> {
                     part => block(part),
                 })
                 .collect();
-            (!blocks.is_empty()).then(|| format!("[{}]", blocks.join(",")))
+            (!blocks.is_empty()).then(|| list(blocks))
         }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use super::turns::LOST_CALL;
 use crate::anthropic::{Block as Fields, Content, Message};
 use crate::document::mend::{Mended, Told, name};
-use crate::json::{Field, Object, is_string, quote, text};
+use crate::json::{Field, Object, is_string, owned, quote, text};
 use crate::placing::replace;
 use crate::repair::REPAIRED_TEXT;
 
@@ -88,7 +88,7 @@ fn text_block(json: &str) -> String {
 fn block(json: String) -> Block {
     let fields = Fields::read(Field::whole(&json)).unwrap_or_default();
     let is = |kind: &str| fields.block_type.is_some_and(|field| is_string(field, kind));
-    let id = |field| text(field).map(std::borrow::Cow::into_owned);
+    let id = |field| owned(field);
     let kind = if is("tool_use") {
         id(fields.id).map_or(Kind::Other, Kind::Call)
     } else if is("tool_result") {
@@ -316,6 +316,5 @@ fn as_text(result: &str) -> Vec<Block> {
 }
 
 fn list(blocks: &[Block]) -> String {
-    let blocks: Vec<&str> = blocks.iter().map(|block| block.json.as_str()).collect();
-    format!("[{}]", blocks.join(","))
+    crate::json::list(blocks.iter().map(|block| &block.json))
 }

@@ -9,7 +9,7 @@ use crate::adapter::Confidence;
 use crate::data_url;
 use crate::document::compactions::none;
 use crate::document::{Dialect, Record, top_list, whole};
-use crate::json::{Field, Object, RecordError, borrowed_object, one_line, owned, quote, text};
+use crate::json::{Field, Object, RecordError, borrowed_object, list, one_line, owned, quote, text};
 use crate::lines::facts::Templates;
 use crate::lines::{Line, opaque};
 use crate::repair::REPAIRED_TEXT;
@@ -163,7 +163,7 @@ pub(super) static WRITER: Writer = Writer {
     told: |element| {
         let fields = Message::read(Field::whole(element)).unwrap_or_default();
         let blocks = told_blocks("text", fields.content);
-        Object::new().text("role", "user").raw("content", &format!("[{}]", blocks.join(","))).finish()
+        Object::new().text("role", "user").raw("content", &list(blocks)).finish()
     },
 };
 
@@ -227,7 +227,7 @@ pub(super) fn encode(entries: &[Entry]) -> String {
             messages.extend(said("user", &images));
         }
     }
-    format!("[{}]", messages.join(","))
+    list(messages)
 }
 
 fn is_image(part: &Part) -> bool {
@@ -242,7 +242,7 @@ fn said(role: &str, parts: &[Part]) -> Option<String> {
             if blocks.is_empty() {
                 return None;
             }
-            format!("[{}]", blocks.join(","))
+            list(blocks)
         }
     };
     Some(Object::new().text("role", role).raw("content", &content).finish())
@@ -256,9 +256,8 @@ fn written(turn: &Turn) -> Option<String> {
     let content = match spoken.as_slice() {
         [] => "null".to_owned(),
         [Part::Text(text) | Part::Summary { text, .. }] => quote(text),
-        parts => format!("[{}]", parts.iter().filter_map(block).collect::<Vec<_>>().join(",")),
+        parts => list(parts.iter().filter_map(block)),
     };
-    let mut object = Object::new().text("role", "assistant").raw("content", &content);
     let thoughts: Vec<&str> = turn
         .parts
         .iter()
@@ -267,16 +266,15 @@ fn written(turn: &Turn) -> Option<String> {
             _ => None,
         })
         .collect();
-    if !thoughts.is_empty() {
-        object = object.text("reasoning_content", &thoughts.join("\n"));
-    }
+    let thoughts = (!thoughts.is_empty()).then(|| thoughts.join("\n"));
     let calls: Vec<String> = turn.parts.iter().filter_map(call).collect();
     if calls.is_empty() && spoken.is_empty() {
         return None;
     }
-    let object =
-        if calls.is_empty() { object } else { object.raw("tool_calls", &format!("[{}]", calls.join(","))) };
-    Some(object.finish())
+    let calls = (!calls.is_empty()).then(|| list(calls));
+    let object = Object::new().text("role", "assistant").raw("content", &content);
+    let object = object.given("reasoning_content", thoughts.as_deref());
+    Some(object.given_raw("tool_calls", calls.as_deref()).finish())
 }
 
 fn call(part: &Part) -> Option<String> {
@@ -313,7 +311,7 @@ fn plain(parts: &[Part]) -> String {
         [Part::Text(text)] => quote(text),
         parts => {
             let texts: Vec<String> = parts.iter().filter(|part| !is_image(part)).filter_map(block).collect();
-            if texts.is_empty() { quote("") } else { format!("[{}]", texts.join(",")) }
+            if texts.is_empty() { quote("") } else { list(texts) }
         }
     }
 }

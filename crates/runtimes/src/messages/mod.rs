@@ -16,11 +16,10 @@ pub(crate) mod validate;
 
 use stemmata_model::{Entry, FormatId, Maker};
 
-use crate::adapter::{Adapter, ClientPlace, Confidence, Decoded, Detection, PlaceRequest, Placer, Validator};
+use crate::adapter::{Adapter, Confidence, Decoded, Detection, Validator};
 use crate::document::mend::{Mended, mend};
 use crate::document::{Dialect, head};
 use crate::json::Field;
-use crate::placing::{Verbatim, unplaced};
 use crate::reading::Reading;
 use crate::repair::Document;
 use crate::translate::{Intake, IntakeRow, Reasoning};
@@ -127,14 +126,6 @@ impl Adapter for Messages {
 
     fn is_placeable(&self) -> bool {
         false
-    }
-
-    fn placer(&self, _request: &PlaceRequest) -> Box<dyn Placer> {
-        Box::new(Verbatim)
-    }
-
-    fn client_place(&self, request: &PlaceRequest) -> ClientPlace {
-        unplaced(format!("{}.json", request.session))
     }
 
     fn mend(&self, document: &mut Document, _client_version: Option<&str>) {

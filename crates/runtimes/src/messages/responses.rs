@@ -12,7 +12,7 @@ use crate::adapter::{Confidence, IdKind};
 use crate::data_url;
 use crate::document::compactions::{Within, name};
 use crate::document::{Dialect, Record, top_list, whole};
-use crate::json::{Field, Object, RecordError, borrowed_object, one_line, owned, quote, text};
+use crate::json::{Field, Object, RecordError, borrowed_object, list, one_line, owned, quote, text};
 use crate::lines::facts::Templates;
 use crate::lines::{Line, entry_id, opaque};
 use crate::repair::REPAIRED_TEXT;
@@ -190,7 +190,7 @@ pub(super) static WRITER: Writer = Writer {
         let fields = Item::read(Field::whole(element)).unwrap_or_default();
         let blocks = told_blocks("input_text", fields.output);
         let object = Object::new().text("type", "message").text("role", "user");
-        object.raw("content", &format!("[{}]", blocks.join(","))).finish()
+        object.raw("content", &list(blocks)).finish()
     },
 };
 
@@ -253,7 +253,7 @@ pub(super) fn encode(entries: &[Entry]) -> String {
             items.extend(said("user", &turn.parts));
         }
     }
-    format!("[{}]", items.join(","))
+    list(items)
 }
 
 fn answer(turn: &Turn, items: &mut Vec<String>) {
@@ -286,10 +286,7 @@ fn reasoning(text: &str, encrypted: Option<&str>) -> String {
     let told = Object::new().text("type", "summary_text").text("text", text).finish();
     let summary = if text.is_empty() { "[]".to_owned() } else { format!("[{told}]") };
     let object = Object::new().text("type", "reasoning").raw("summary", &summary);
-    match encrypted {
-        Some(encrypted) => object.text("encrypted_content", encrypted).finish(),
-        None => object.finish(),
-    }
+    object.given("encrypted_content", encrypted).finish()
 }
 
 fn said(role: &str, parts: &[Part]) -> Option<String> {
@@ -299,7 +296,7 @@ fn said(role: &str, parts: &[Part]) -> Option<String> {
 
 fn blocks(role: &str, parts: &[Part]) -> Option<String> {
     let blocks: Vec<String> = parts.iter().filter_map(|part| block(role, part)).collect();
-    (!blocks.is_empty()).then(|| format!("[{}]", blocks.join(",")))
+    (!blocks.is_empty()).then(|| list(blocks))
 }
 
 fn block(role: &str, part: &Part) -> Option<String> {

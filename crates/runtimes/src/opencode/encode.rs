@@ -9,7 +9,7 @@ use stemmata_model::{Entry, ImageSource, Maker, Part, Timestamp};
 
 use super::RUNTIME;
 use super::ids::{self, Ids};
-use crate::json::{Object, one_line};
+use crate::json::{Object, list, one_line};
 use crate::messages::turns::{Answer, NO_PROMPT, Turn, turns};
 use crate::placing::{CLOSED_TEXT, UNPLACED_SESSION};
 
@@ -158,7 +158,7 @@ impl Writer {
     }
 
     fn push(&mut self, info: &str, parts: &[String]) {
-        let message = Object::new().raw("info", info).raw("parts", &format!("[{}]", parts.join(",")));
+        let message = Object::new().raw("info", info).raw("parts", &list(parts));
         self.messages.push(message.finish());
     }
 
@@ -178,11 +178,13 @@ impl Writer {
         let object = match part {
             Part::Text(text) | Part::Summary { text, .. } => typed("text").text("text", text),
             Part::Thinking { text, signature, encrypted } => {
+                let proof = proof(&self.model, signature.as_deref(), encrypted.as_deref()).map(
+                    |(whose, key, proof)| {
+                        Object::new().raw(whose, &Object::new().text(key, proof).finish()).finish()
+                    },
+                );
                 let object = typed("reasoning").text("text", text).raw("time", &time);
-                match proof(&self.model, signature.as_deref(), encrypted.as_deref()) {
-                    Some(metadata) => object.raw("metadata", &metadata),
-                    None => object,
-                }
+                object.given_raw("metadata", proof.as_deref())
             }
             Part::ToolCall { call_id, name, arguments } => {
                 let state = self.state(message, (arguments, answers.get(call_id.as_str()).copied()), &time);
@@ -216,18 +218,16 @@ impl Writer {
         let files: Vec<Object> = parts.iter().filter(is_file).filter_map(file).collect();
         // Each is a part by itself: the import refuses one without ids.
         let files: Vec<String> = files.into_iter().map(|file| self.named(message, file)).collect();
-        let object = Object::new()
+        let files = (!files.is_empty()).then(|| list(files));
+        Object::new()
             .text("status", "completed")
             .raw("input", &input)
             .text("output", &text)
             .text("title", "")
             .raw("metadata", "{}")
-            .raw("time", time);
-        if files.is_empty() {
-            object.finish()
-        } else {
-            object.raw("attachments", &format!("[{}]", files.join(","))).finish()
-        }
+            .raw("time", time)
+            .given_raw("attachments", files.as_deref())
+            .finish()
     }
 
     fn finish(self) -> String {
@@ -240,7 +240,7 @@ impl Writer {
             .text("title", "Continued with Stemmata")
             .text("version", ENCODED_VERSION)
             .raw("time", &Object::new().number("created", at).number("updated", at).finish());
-        let messages = format!("[{}]", self.messages.join(","));
+        let messages = list(self.messages);
         Object::new().raw("info", &info.finish()).raw("messages", &messages).finish()
     }
 }
@@ -299,15 +299,18 @@ fn file(part: &Part) -> Option<Object> {
     }
 }
 
-/// Returns what shows a provider that reasoning is its own.
-fn proof(model: &str, signature: Option<&str>, encrypted: Option<&str>) -> Option<String> {
-    let (whose, key, proof) = match (signature, encrypted) {
-        (Some(signature), _) => ("anthropic", "signature", signature),
-        (None, Some(data)) if provider(model) == "anthropic" => ("anthropic", "redactedData", data),
-        (None, Some(encrypted)) => ("openai", "reasoningEncryptedContent", encrypted),
-        (None, None) => return None,
-    };
-    Some(Object::new().raw(whose, &Object::new().text(key, proof).finish()).finish())
+/// Returns what shows a provider that reasoning is its own: whose it is, how the client calls the proof, and the proof.
+pub(super) fn proof<'p>(
+    model: &str,
+    signature: Option<&'p str>,
+    encrypted: Option<&'p str>,
+) -> Option<(&'static str, &'static str, &'p str)> {
+    match (signature, encrypted) {
+        (Some(signature), _) => Some(("anthropic", "signature", signature)),
+        (None, Some(data)) if provider(model) == "anthropic" => Some(("anthropic", "redactedData", data)),
+        (None, Some(encrypted)) => Some(("openai", "reasoningEncryptedContent", encrypted)),
+        (None, None) => None,
+    }
 }
 
 /// Returns who offers a model, as the client calls them.

@@ -3,7 +3,6 @@
 //! The client imports the file into its database; nothing here touches that.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 use stemmata_model::{Note, NoteCode};
 
@@ -15,9 +14,9 @@ use super::{DIALECT, as_told, flat};
 use crate::adapter::{ClientPlace, PlaceRequest, Placer, PlanStop};
 use crate::document::decode::decode;
 use crate::json::{Field, Object, owned, quote, text, without};
-use crate::placing::{CLOSED, CLOSED_TEXT, counted, moved, replace};
+use crate::placing::{CLOSED, CLOSED_TEXT, Edit, counted, moved, replace};
 
-type Edits = Vec<(Range<usize>, String)>;
+type Edits = Vec<Edit>;
 
 /// Says where the file is put, how the client takes it in, and how it goes on.
 pub(super) fn client_place(request: &PlaceRequest) -> ClientPlace {

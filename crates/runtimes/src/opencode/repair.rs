@@ -1,7 +1,5 @@
 //! Mends a session for its import: calls that never ended, fields that the import needs, and the order of messages.
 
-use std::ops::Range;
-
 use super::DIALECT;
 use super::encode::{ENCODED_VERSION, NO_TOKENS, closed};
 use super::flat;
@@ -9,7 +7,7 @@ use super::record::{Info, Message, Piece, Session, State, info};
 use crate::document::mend::{Mended, Told, mend as mend_list, name};
 use crate::document::whole;
 use crate::json::{Field, Object, owned, quote, text};
-use crate::placing::replace;
+use crate::placing::{Edit, put, replace};
 use crate::repair::{Document, REPAIRED_TEXT};
 
 /// What the import needs of an answer, as it is where nobody knows it.
@@ -65,25 +63,19 @@ fn session(document: &mut Document) {
         ("time", about.time, r#"{"created":0,"updated":0}"#.to_owned()),
     ];
     let wanted = if is_flat == Some(true) { wanted_of_second } else { wanted_of_first };
-    let missing: Vec<_> = wanted.into_iter().filter(|(_, there, _)| there.is_none()).collect();
-    let Some(edit) = members(field, missing.iter().map(|(key, _, value)| (*key, value.as_str()))) else {
-        return;
-    };
-    let names: Vec<&str> = missing.iter().map(|(key, ..)| *key).collect();
+    let lacking = wanted.into_iter().filter(|(_, there, _)| there.is_none());
+    let lacking: Vec<_> = lacking.map(|(key, _, value)| (key, value)).collect();
+    let Some(edit) = missing(field, &lacking) else { return };
+    let names: Vec<&str> = lacking.iter().map(|(key, _)| *key).collect();
     let what = format!("the import needs `{}` of the session", names.join("`, `"));
     document.edit(0, vec![edit], ("field", what));
 }
 
-/// Returns what puts members at the start of an object; none where there are none.
-fn members<'m>(
-    object: Field<'_>,
-    members: impl Iterator<Item = (&'m str, &'m str)>,
-) -> Option<(Range<usize>, String)> {
-    let added: Vec<String> = members.map(|(key, value)| format!("{}:{value}", quote(key))).collect();
-    let inside = object.raw().strip_prefix('{').filter(|_| !added.is_empty())?;
-    let comma = if inside.trim_start().starts_with('}') { "" } else { "," };
-    let start = object.span().start + 1;
-    Some((start..start, format!("{}{comma}", added.join(","))))
+/// Returns what gives an object the members that the import misses in it.
+fn missing(object: Field<'_>, members: &[(&str, String)]) -> Option<Edit> {
+    let object = Some(object).filter(|object| object.raw().starts_with('{'))?;
+    let members = members.iter().map(|(key, value)| (*key, None, value.clone()));
+    put((object.raw().as_bytes(), object.span().start), members).pop()
 }
 
 fn messages(elements: &[&str]) -> Mended {
@@ -121,7 +113,7 @@ fn complete(
     about: &Info<'_>,
     prompt: Option<&str>,
     told: &mut Vec<Told>,
-) -> Option<(Range<usize>, String)> {
+) -> Option<Edit> {
     let plain = |pairs: &[(&'static str, &str)]| -> Vec<(&'static str, String)> {
         pairs.iter().map(|(key, value)| (*key, (*value).to_owned())).collect()
     };
@@ -135,19 +127,15 @@ fn complete(
     };
     let there = crate::json::members(fields.info?).unwrap_or_default();
     let is_there = |key: &str| there.iter().any(|member| member.name == key && !member.value.is_null());
-    let missing: Vec<_> = wanted.into_iter().filter(|(key, _)| !is_there(key)).collect();
-    let edit = members(fields.info?, missing.iter().map(|(key, value)| (*key, value.as_str())))?;
-    let names: Vec<&str> = missing.iter().map(|(key, _)| *key).collect();
+    let lacking: Vec<_> = wanted.into_iter().filter(|(key, _)| !is_there(key)).collect();
+    let edit = missing(fields.info?, &lacking)?;
+    let names: Vec<&str> = lacking.iter().map(|(key, _)| *key).collect();
     told.push(("field", format!("the import needs `{}` of {}", names.join("`, `"), name(at))));
     Some(edit)
 }
 
 /// Gives a call that is not done a result that says so.
-fn close(
-    (at, part): (usize, Field<'_>),
-    about: &Info<'_>,
-    told: &mut Vec<Told>,
-) -> Option<(Range<usize>, String)> {
+fn close((at, part): (usize, Field<'_>), about: &Info<'_>, told: &mut Vec<Told>) -> Option<Edit> {
     let read = Piece::read(part).ok()?;
     let state = read.state.filter(|_| read.tool.is_some())?;
     let fields = State::read(state).ok()?;
@@ -163,7 +151,7 @@ fn close(
 }
 
 /// Does for a call of versions 2.x what [`close`] does for others.
-fn close_flat((at, item): (usize, Field<'_>), told: &mut Vec<Told>) -> Option<(Range<usize>, String)> {
+fn close_flat((at, item): (usize, Field<'_>), told: &mut Vec<Told>) -> Option<Edit> {
     let call = flat::open_call(item)?;
     told.push((
         "result",

@@ -9,7 +9,9 @@ use stemmata_model::{Entry, EntryId, EntryKind, Part, Role, Timestamp, Visibilit
 use crate::adapter::{Confidence, IdKind, Keeps};
 use crate::captured::visibility::{ShowAs, Shown};
 use crate::data_url;
-use crate::json::{Field, Object, RecordError, borrowed_object, is_true, owned, parse_line, quote, text};
+use crate::json::{
+    self, Field, Object, RecordError, borrowed_object, is_true, owned, parse_line, push_line, quote, text,
+};
 use crate::lines::facts::Templates;
 use crate::lines::own::Own;
 use crate::lines::unknown::type_name;
@@ -305,13 +307,8 @@ pub(super) fn compaction(summary: &str, _keeps: &Keeps<'_>, at: Timestamp) -> Ve
     let mut out = Vec::new();
     let message = Object::new().text("role", "user").raw("content", &list(&[Part::Text(summary.to_owned())]));
     let event = head(&format!("summary-{}", at.as_micros()), Some(at), "user");
-    push(&event.raw("llm_message", &message.finish()).text("kind", "MessageEvent").finish(), &mut out);
+    push_line(&mut out, &event.raw("llm_message", &message.finish()).text("kind", "MessageEvent").finish());
     out
-}
-
-fn push(event: &str, out: &mut Vec<u8>) {
-    out.extend_from_slice(event.as_bytes());
-    out.push(b'\n');
 }
 
 fn head(id: &str, time: Option<Timestamp>, source: &str) -> Object {
@@ -324,11 +321,10 @@ fn encode_entry(entry: &Entry, out: &mut Vec<u8>) {
     if let [Part::Summary { text, covers }] = entry.parts.as_slice()
         && !covers.is_empty()
     {
-        let ids: Vec<String> = covers.iter().map(|id| quote(id.as_str())).collect();
-        let event = head(entry.id.as_str(), entry.timestamp, "environment");
-        let event = event.raw("forgotten_event_ids", &format!("[{}]", ids.join(",")));
+        let ids = json::list(covers.iter().map(|id| quote(id.as_str())));
+        let event = head(entry.id.as_str(), entry.timestamp, "environment").raw("forgotten_event_ids", &ids);
         let event = event.text("summary", text).raw("summary_offset", "0");
-        return push(&event.text("kind", CONDENSATION).finish(), out);
+        return push_line(out, &event.text("kind", CONDENSATION).finish());
     }
     let mut said: Vec<Part> = Vec::new();
     let (mut text, mut signed) = (String::new(), Vec::new());
@@ -339,31 +335,25 @@ fn encode_entry(entry: &Entry, out: &mut Vec<u8>) {
             Part::Thinking { text: own, signature, .. } => {
                 text.push_str(own);
                 let block = Object::new().text("type", "thinking").text("thinking", own);
-                let block = match signature {
-                    Some(signature) => block.text("signature", signature),
-                    None => block,
-                };
-                signed.push(block.finish());
+                signed.push(block.given("signature", signature.as_deref()).finish());
             }
             Part::ToolCall { call_id, name, arguments } => {
                 let call = Object::new().text("id", call_id).text("name", name).text("arguments", arguments);
                 let event = head(&id, entry.timestamp, "agent")
                     .raw("thought", &list(&std::mem::take(&mut said)))
                     .text("reasoning_content", &std::mem::take(&mut text))
-                    .raw("thinking_blocks", &format!("[{}]", std::mem::take(&mut signed).join(",")))
+                    .raw("thinking_blocks", &json::list(signed.drain(..)))
                     .text("tool_name", name)
                     .text("tool_call_id", call_id)
                     .raw("tool_call", &call.finish());
-                push(&event.text("kind", "ActionEvent").finish(), out);
+                push_line(out, &event.text("kind", "ActionEvent").finish());
                 has_calls = true;
             }
             Part::ToolResult { call_id, is_error, parts } => {
                 let told = Object::new().raw("content", &list(parts)).flag("is_error", *is_error);
                 let event = head(&id, entry.timestamp, "environment").text("tool_call_id", call_id);
-                push(
-                    &event.raw("observation", &told.finish()).text("kind", "ObservationEvent").finish(),
-                    out,
-                );
+                let event = event.raw("observation", &told.finish()).text("kind", "ObservationEvent");
+                push_line(out, &event.finish());
             }
             other => said.push(other.clone()),
         }
@@ -378,14 +368,14 @@ fn encode_entry(entry: &Entry, out: &mut Vec<u8>) {
         });
         let event = head(entry.id.as_str(), entry.timestamp, "agent");
         let event = event.raw("system_prompt", &prompt.unwrap_or_else(|| "{}".to_owned()));
-        return push(&event.text("kind", "SystemPromptEvent").finish(), out);
+        return push_line(out, &event.text("kind", "SystemPromptEvent").finish());
     }
     let (role, source) =
         if entry.role == Role::Assistant { ("assistant", "agent") } else { ("user", "user") };
     let message = Object::new().text("role", role).raw("content", &list(&said));
     let message = if text.is_empty() { message } else { message.text("reasoning_content", &text) };
     let event = head(entry.id.as_str(), entry.timestamp, source).raw("llm_message", &message.finish());
-    push(&event.text("kind", "MessageEvent").finish(), out);
+    push_line(out, &event.text("kind", "MessageEvent").finish());
 }
 
 fn list(parts: &[Part]) -> String {
@@ -395,12 +385,11 @@ fn list(parts: &[Part]) -> String {
         }
         Part::Image { media_type, source } => {
             let url = data_url::address(media_type, source)?;
-            Some(
-                Object::new().text("type", "image").raw("image_urls", &format!("[{}]", quote(&url))).finish(),
-            )
+            let urls = json::list([quote(&url)]);
+            Some(Object::new().text("type", "image").raw("image_urls", &urls).finish())
         }
         Part::Opaque { runtime, json, .. } if runtime == RUNTIME => Some(json.clone()),
         _ => None,
     });
-    format!("[{}]", blocks.collect::<Vec<_>>().join(","))
+    json::list(blocks)
 }

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
-use stemmata_model::{CommitType, EntryId, Note, NoteCode};
+use stemmata_model::{CommitType, EntryId, Note, NoteCode, to_u64};
 
 use super::tree::{At, Kept, Parent, Row, Tree, is_before, rows};
 use crate::adapter::{
@@ -299,7 +299,6 @@ fn within(row: &Row, edit: Edit) -> Edit {
 }
 
 fn edit(span: &std::ops::Range<usize>, with: String) -> Edit {
-    let to_u64 = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
     Edit { offset: to_u64(span.start), length: to_u64(span.len()), with: with.into_bytes() }
 }
 

@@ -12,7 +12,7 @@ use super::RUNTIME;
 use super::order::{first_kept, kept, retained_in};
 use super::record::{Kind, Record};
 use crate::adapter::Keeps;
-use crate::json::{Field, Object, members, one_line, quote};
+use crate::json::{Field, Object, list, members, one_line, push_line, quote};
 use crate::lines::iso;
 use crate::placing::{UNKNOWN_CWD, UNPLACED_SESSION, replace};
 
@@ -31,7 +31,7 @@ pub(super) fn encode(entries: &[Entry]) -> Vec<u8> {
     let mut encoder = Encoder { at, ..Encoder::default() };
     if !entries.first().is_some_and(is_header) {
         let cwd = entries.iter().find_map(|entry| entry.meta.cwd.as_deref()).unwrap_or(UNKNOWN_CWD);
-        encoder.push(&header(UNPLACED_SESSION, at, cwd));
+        push_line(&mut encoder.out, &header(UNPLACED_SESSION, at, cwd));
     }
     let mut rest = entries;
     while let Some((entry, after)) = rest.split_first() {
@@ -126,11 +126,6 @@ struct Encoder {
 }
 
 impl Encoder {
-    fn push(&mut self, line: &str) {
-        self.out.extend_from_slice(line.as_bytes());
-        self.out.push(b'\n');
-    }
-
     /// Makes an entry's id and finds its parent's.
     fn link(&mut self, entry: &Entry) -> (String, Option<String>) {
         let own = entry.id.as_str();
@@ -157,7 +152,7 @@ impl Encoder {
 
     fn message(&mut self, entry: &Entry, message: Object) {
         let line = self.line("message", entry).raw("message", &message.finish()).finish();
-        self.push(&line);
+        push_line(&mut self.out, &line);
     }
 
     /// Writes a compaction that keeps what begins with an entry, or nothing.
@@ -170,7 +165,7 @@ impl Encoder {
         let line = number.into_iter().fold(line, |line, number| line.number("firstKeptEntryIndex", number));
         let retained = entry.parts.iter().find_map(retained_in).and_then(one_line);
         let line = retained.into_iter().fold(line, |line, list| line.raw("retainedTail", &list));
-        self.push(&line.finish());
+        push_line(&mut self.out, &line.finish());
     }
 
     /// Writes an entry, the further ones that are one message with it, and knows those before.
@@ -247,7 +242,7 @@ impl Encoder {
         let stop = entry.meta.stop_reason.as_deref().filter(|stop| known.contains(stop));
         let message = Object::new()
             .text("role", "assistant")
-            .raw("content", &format!("[{}]", blocks.join(",")))
+            .raw("content", &list(blocks))
             .text("api", api)
             .text("provider", provider)
             .text("model", model.unwrap_or(UNKNOWN_MODEL))
@@ -290,7 +285,7 @@ impl Encoder {
             let line = self.line("custom_message", entry).text("customType", "stemmata");
             line.raw("content", &content).flag("display", entry.meta.visibility.user)
         };
-        self.push(&line.finish());
+        push_line(&mut self.out, &line.finish());
     }
 }
 
@@ -378,7 +373,7 @@ fn content<'p>(body: Body, parts: impl Iterator<Item = &'p Part> + Clone) -> Str
 }
 
 fn blocks<'p>(parts: impl Iterator<Item = &'p Part>) -> String {
-    format!("[{}]", parts.filter_map(block).collect::<Vec<_>>().join(","))
+    list(parts.filter_map(block))
 }
 
 /// Returns a part as a content block, none for one that has no place in it.

@@ -6,7 +6,7 @@
 
 use super::encode::{derive, header};
 use super::record::{Kind, Record};
-use crate::json::{Object, one_line, quote, text, without};
+use crate::json::{Object, one_line, push_line, quote, text, without};
 use crate::lines::iso;
 use crate::placing::replace;
 use stemmata_model::Timestamp;
@@ -44,8 +44,7 @@ pub(super) fn as_third(bytes: &[u8]) -> Vec<u8> {
                     }
                     _ => carried(&record, last.as_deref(), at),
                 };
-                out.extend_from_slice(line.as_bytes());
-                out.push(b'\n');
+                push_line(&mut out, &line);
             }
         }
     }

@@ -31,12 +31,12 @@ use stemmata_model::{Entry, FormatId, Timestamp};
 
 use crate::adapter::{
     Adapter, ClientPlace, CompactionPlan, ContextPlan, Detection, Keeping, Keeps, PlaceRequest, Placer,
-    PlanStop, Segments, SourceError, Validator, is_uuid_shaped,
+    PlanStop, Segments, SourceError, Validator,
 };
 use crate::lines::Dialect;
 use crate::lines::facts::Templates;
 use crate::reading::Reading;
-use crate::repair::Document;
+use crate::repair::{Document, is_uuid_shaped};
 
 pub use client::CLIENT;
 pub(crate) use order::as_loaded;

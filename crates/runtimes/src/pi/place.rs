@@ -12,10 +12,10 @@ use super::trail::{Said, Trail, Waiting};
 use super::tree::{Parent, Row};
 use crate::adapter::{ClientPlace, PlaceRequest, Placer};
 use crate::apart::each;
-use crate::json::{Object, one_line, quote, text};
+use crate::json::{Object, one_line, push_line, quote, text};
 use crate::lines::iso;
 use crate::messages::turns::LOST_CALL;
-use crate::placing::{CLOSED, CLOSED_TEXT, TORN, counted, replace, unreadable};
+use crate::placing::{CLOSED, CLOSED_TEXT, Edit, TORN, counted, put, replace, unreadable};
 
 /// What an answer needs that says nothing of its tokens.
 pub(super) const NO_USAGE: &str = r#""usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}"#;
@@ -33,8 +33,6 @@ pub(super) fn client_place(request: &PlaceRequest) -> ClientPlace {
         import_command: RESUME.import_words(),
     }
 }
-
-type Edit = (std::ops::Range<usize>, String);
 
 /// A compaction whose messages have lines of their own.
 pub(super) struct Unfolded {
@@ -179,31 +177,18 @@ impl LinePlacer {
         // The loader gives ids to entries that have none, in a file that names no version.
         let is_linear = self.trail.is_linear == Some(true);
         let made = if is_linear { made.replacen("\"version\":3,", "", 1) } else { made };
-        out.extend_from_slice(made.as_bytes());
-        out.push(b'\n');
+        push_line(out, &made);
     }
 
-    fn moved(&self, record: &Record<'_>) -> Vec<(std::ops::Range<usize>, String)> {
-        let start = record.whole.raw().find('{').map_or(0, |at| at + 1);
+    fn moved(&self, record: &Record<'_>) -> Vec<Edit> {
         let wanted = [
-            ("id", record.envelope.id, self.request.session.as_str()),
-            ("cwd", record.envelope.cwd, self.request.cwd.as_str()),
+            ("id", record.envelope.id, quote(self.request.session.as_str())),
+            ("cwd", record.envelope.cwd, quote(&self.request.cwd)),
         ];
-        let mut added = Vec::new();
-        let mut edits = Vec::new();
-        for (key, field, value) in wanted {
-            match field {
-                Some(field) => edits.push((field.span(), quote(value))),
-                None => added.push(format!("{}:{},", quote(key), quote(value))),
-            }
-        }
-        if !added.is_empty() {
-            edits.push((start..start, added.concat()));
-        }
-        edits
+        put((record.whole.raw().as_bytes(), 0), wanted)
     }
 
-    fn linked(&mut self, row: &Row) -> Option<(std::ops::Range<usize>, String)> {
+    fn linked(&mut self, row: &Row) -> Option<Edit> {
         let is_lost = row.id.is_some() && row.parent == Parent::Before && self.trail.is_linear == Some(false);
         let parent = self.last.as_deref().filter(|_| is_lost).map(quote);
         self.linked += u64::from(is_lost);
@@ -211,7 +196,7 @@ impl LinePlacer {
         is_lost.then(|| (row.parent_span.clone(), format!(",\"parentId\":{with}")))
     }
 
-    fn completed(&mut self, record: &Record<'_>) -> Option<(std::ops::Range<usize>, String)> {
+    fn completed(&mut self, record: &Record<'_>) -> Option<Edit> {
         let is_lacking = record.is_role("assistant") && record.message.usage.is_none();
         let end = record.envelope.message.filter(|_| is_lacking)?.span().end.checked_sub(1)?;
         self.completed += 1;
@@ -227,10 +212,7 @@ impl LinePlacer {
         let unfolded = if is_needed { unfold(record, row, parent) } else { None };
         let Some(unfolded) = unfolded else { return Vec::new() };
         self.unfolded += u64::try_from(unfolded.lines.len()).unwrap_or(u64::MAX);
-        for line in unfolded.lines {
-            out.extend_from_slice(line.as_bytes());
-            out.push(b'\n');
-        }
+        unfolded.lines.iter().for_each(|line| push_line(out, line));
         unfolded.edits
     }
 
@@ -240,20 +222,14 @@ impl LinePlacer {
         for (index, (call, name)) in open.iter().enumerate() {
             let content = format!("[{}]", text_block(CLOSED_TEXT));
             let message = result(call, name, true, &content, self.last_time).finish();
-            let object = Object::new().text("type", "message");
-            let object = match &self.last {
-                Some(last) => {
-                    let seed = blake3::Hash::from_bytes(self.request.seed).to_hex();
-                    let id = derive(&format!("{seed} {call}"), u64::try_from(index).unwrap_or_default());
-                    let object = object.text("id", &id).text("parentId", last);
-                    self.last = Some(id);
-                    object
-                }
-                None => object,
-            };
-            let line = object.text("timestamp", &iso(self.last_time)).raw("message", &message).finish();
-            out.extend_from_slice(line.as_bytes());
-            out.push(b'\n');
+            let mut object = Object::new().text("type", "message");
+            if let Some(last) = &mut self.last {
+                let seed = blake3::Hash::from_bytes(self.request.seed).to_hex();
+                let id = derive(&format!("{seed} {call}"), u64::try_from(index).unwrap_or_default());
+                object = object.text("id", &id).text("parentId", last);
+                *last = id;
+            }
+            push_line(out, &object.text("timestamp", &iso(self.last_time)).raw("message", &message).finish());
         }
         u64::try_from(open.len()).unwrap_or(u64::MAX)
     }

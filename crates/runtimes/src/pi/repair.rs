@@ -7,21 +7,19 @@ use super::place::{NO_USAGE, Unfolded, said_instead, unfold};
 use super::record::{Kind, Record, apart};
 use super::trail::{Node, Trail, Waiting};
 use super::ways::Mended;
-use crate::apart::{each, mend_unread};
-use crate::json::{Object, is_blank, quote};
+use crate::apart::{each, mend_lines};
+use crate::json::{Object, quote};
 use crate::lines::iso;
 use crate::repair::{Document, REPAIRED_TEXT, made_up_uuid};
 
 /// Mends one kind of trouble, the first that there is.
 pub(super) fn mend(document: &mut Document) {
-    let before = document.changes();
-    document.cut_torn_tail(|line| Record::parse(line).is_ok());
-    for stage in [lines, begin, fields, parents, ends, tails, orphans, results] {
-        stage(document);
-        if document.changes() > before {
-            return;
-        }
-    }
+    let lines = |document: &mut Document| mend_lines(document, is_record, apart);
+    document.mend_first(&[&lines, &begin, &fields, &parents, &ends, &tails, &orphans, &results]);
+}
+
+fn is_record(line: &[u8]) -> bool {
+    Record::parse(line).is_ok()
 }
 
 /// Reads the session as its loader walks it; lines are counted from 0.
@@ -42,19 +40,9 @@ fn trail(document: &Document) -> Trail {
     trail
 }
 
-/// Gives each record a line of its own.
-fn lines(document: &mut Document) {
-    let mut index = 0;
-    while index < document.len() {
-        let is_whole = Record::parse(document.line(index)).is_ok();
-        index += mend_unread(document, index, is_whole, apart);
-    }
-}
-
 fn begin(document: &mut Document) {
     let is_header = |line: &[u8]| Record::parse(line).is_ok_and(|record| record.kind == Kind::Session);
-    let first = document.lines().position(|line| !is_blank(line) && Record::parse(line).is_ok());
-    let Some(first) = first else { return };
+    let Some(first) = document.lines().position(is_record) else { return };
     let line = document.line(first).to_vec();
     if !is_header(&line) {
         let what = ("header", "the session's header: without it, first, the loader takes the file for empty");
@@ -75,10 +63,7 @@ fn begin(document: &mut Document) {
     }
     let id = quote(&made_up_uuid(&[b"pi session", &line]));
     let what = ("header", "the loader takes a file whose header has no `id` for empty");
-    match record.envelope.id {
-        Some(field) => document.edit(first, vec![(field.span(), id)], what),
-        None => document.add_members(first, &[("id", id)], what),
-    }
+    document.put(first, [("id", record.envelope.id, id)], what);
 }
 
 /// Gives ids to entries, and `usage` to answers.
@@ -96,10 +81,7 @@ fn fields(document: &mut Document) {
             let place = u64::try_from(index).unwrap_or(u64::MAX);
             let id = quote(&derive(&String::from_utf8_lossy(&line), place.saturating_add(1)));
             let what = ("field", "the loader loses an entry without `id`, or all before it: it got one");
-            match record.envelope.id {
-                Some(field) => document.edit(index, vec![(field.span(), id)], what),
-                None => document.add_members(index, &[("id", id)], what),
-            }
+            document.put(index, [("id", record.envelope.id, id)], what);
         }
     }
 }

@@ -5,9 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::encode::derive;
 use super::record::{Kind, Record};
 use crate::json::{Field, is_string, members, quote};
-use crate::placing::replace;
-
-type Edit = (std::ops::Range<usize>, String);
+use crate::placing::{Edit, replace};
 
 /// Turns a session into one of the third version; `is_linear` where its entries have no ids and follow each other.
 pub(super) fn upgrade(bytes: &[u8], is_linear: bool) -> Vec<u8> {

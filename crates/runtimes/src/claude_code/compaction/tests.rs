@@ -10,6 +10,7 @@ use crate::claude_code::ClaudeCode;
 use crate::claude_code::decode::decode;
 use crate::claude_code::record::Record;
 use crate::claude_code::samples_tests::{line, transcript, uuid};
+use crate::json::text;
 
 /// A chain of deltas, given oldest first.
 fn chain(natives: &[Vec<u8>]) -> Chain<'static> {

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use super::super::path::Path;
-use super::super::row::{Kind, Link, Row};
+use super::super::row::{Kind, Row};
 use super::super::tree::Tree;
 
 /// What becomes of the lines.
@@ -153,11 +153,7 @@ fn decide_outside(tree: &Tree, path: &Path, fates: &mut Fates, position: usize) 
     if row.kind.is_node() {
         return;
     }
-    let about = match row.parent {
-        Link::Of(key) => tree.find(key),
-        Link::Absent | Link::Root => None,
-    };
-    let about = about.filter(|&about| about >= fates.first);
+    let about = tree.named(row).filter(|&about| about >= fates.first);
     let cut = row.other.and_then(|key| tree.find(key)).filter(|&cut| cut >= fates.first);
     let is_known = |about: usize| match row.kind {
         Kind::Checkpoint => {

@@ -57,11 +57,7 @@ pub(super) fn relinks(tree: &Tree, path: &Path, fates: &Fates, stop: PlanStop) -
 
 /// Returns whether a line hangs on a unit as it is written, so that a loader finds it.
 fn hangs_on(tree: &Tree, fates: &Fates, row: usize, unit: usize) -> bool {
-    let named = match tree.row(row).parent {
-        Link::Of(key) => tree.find(key),
-        Link::Absent | Link::Root => None,
-    };
-    let is_there = named.is_some_and(|named| fates.is_kept(named));
+    let is_there = tree.named(tree.row(row)).is_some_and(|named| fates.is_kept(named));
     is_there && !tree.is_made_up(row) && tree.parent(row).is_some_and(|parent| tree.unit(parent) == unit)
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use super::super::record::{ParentLink, Record};
+use super::super::record::Record;
 use super::super::whole::Whole;
 use super::calls_of;
 use crate::adapter::PlaceRequest;
@@ -116,10 +116,7 @@ impl Facts {
             is_message: inside.message.is_some() && (is_user || is_assistant),
             sidechain: is_true(record.is_sidechain),
             uuid: owned(record.uuid).unwrap_or_default(),
-            parent: match record.parent() {
-                ParentLink::Of(parent) => Some(parent.into_owned()),
-                ParentLink::Absent | ParentLink::Root => None,
-            },
+            parent: owned(record.parent_uuid),
             message: inside.message.filter(|_| is_assistant).and_then(|message| owned(message.id)),
             calls: if is_assistant { calls_of(whole) } else { Vec::new() },
             answers,
@@ -230,17 +227,8 @@ impl Closer {
 
     /// Returns an id that is the same whenever this call is closed with this seed.
     fn made_up_uuid(&self, call: &Call) -> String {
-        let mut hasher = blake3::Hasher::new_keyed(&self.seed);
-        for part in [&call.id, &call.uuid] {
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part.as_bytes());
-        }
-        let mut bytes = [0; 16];
-        hasher.finalize_xof().fill(&mut bytes);
-        // Version 4, variant 1: what the client's own ids look like.
-        bytes[6] = bytes[6] & 0x0f | 0x40;
-        bytes[8] = bytes[8] & 0x3f | 0x80;
-        crate::repair::uuid_text(bytes)
+        let hasher = blake3::Hasher::new_keyed(&self.seed);
+        crate::repair::uuid_from(hasher, &[call.id.as_bytes(), call.uuid.as_bytes()])
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use super::super::context::{kept_said, listed, lost_anchor};
 use super::super::loader::Loader;
 use super::super::record::Record;
-use super::super::row::{Key, Kind, Link, Row};
+use super::super::row::{Key, Kind, Row};
 use super::View;
 use crate::json::quote;
 use crate::repair::Document;
@@ -90,9 +90,8 @@ fn list_beside(document: &mut Document, view: &View, position: usize) {
         }
     }
     let is_dead = |row: &Row| {
-        let named = if let Link::Of(key) = row.parent { tree.find(key) } else { None };
         row.kind == Kind::Checkpoint
-            && named.and_then(|named| tree.put_away_by(named)).is_some_and(|(by, _)| by == position)
+            && tree.named(row).and_then(|named| tree.put_away_by(named)).is_some_and(|(by, _)| by == position)
     };
     for (line, _) in tree.rows.iter().enumerate().rev().filter(|(_, row)| is_dead(row)) {
         document.remove(line, ("checkpoint", "it named a record that the compaction put away"));

@@ -6,7 +6,7 @@ use super::super::loader::Loader;
 use super::super::message::Message;
 use super::super::place::close::NO_TIME;
 use super::super::record::{ParentLink, Record};
-use crate::json::{is_string, quote, text};
+use crate::json::{is_string, owned, quote, text};
 use crate::repair::{Document, made_up_uuid};
 
 /// What the lines before one leave for it.
@@ -64,7 +64,7 @@ fn name_type(document: &mut Document, index: usize) {
     let Some(role) = record.message.and_then(Message::of).and_then(|message| message.role) else { return };
     let Some(role) = ["user", "assistant"].into_iter().find(|name| is_string(role, name)) else { return };
     let what = format!("the record has no `type`: by its message it is `{role}`");
-    document.add_members(index, &[("type", quote(role))], ("field", what));
+    document.put(index, [("type", None, quote(role))], ("field", what));
 }
 
 /// Takes a record without a message out of the conversation, and leaves it in the file.
@@ -82,13 +82,7 @@ fn set_aside(document: &mut Document, index: usize, record: &Record<'_>) {
 
 /// Returns an id for a record that has none: the one that the next record of the tree names, where nothing else has it.
 fn expected_id(document: &Document, index: usize, known: &HashSet<String>, line: &[u8]) -> String {
-    let next = document.lines().skip(index + 1).find_map(|line| {
-        let record = Record::parse(line).ok()?;
-        match record.parent() {
-            ParentLink::Of(parent) => Some(parent.into_owned()),
-            ParentLink::Absent | ParentLink::Root => None,
-        }
-    });
+    let next = document.lines().skip(index + 1).find_map(|line| owned(Record::parse(line).ok()?.parent_uuid));
     let place = u64::try_from(index).unwrap_or(u64::MAX).to_le_bytes();
     next.filter(|next| !known.contains(next)).unwrap_or_else(|| made_up_uuid(&[b"record", &place, line]))
 }
@@ -99,9 +93,6 @@ fn complete(
     (record, loader): (&Record<'_>, Loader),
     (uuid, last, time): (Option<&str>, Option<&str>, Option<&str>),
 ) {
-    let mut edits = Vec::new();
-    let mut added: Vec<(&str, String)> = Vec::new();
-    let mut names: Vec<&str> = Vec::new();
     let needs_time = loader == Loader::Walking && record.time().is_none();
     let parent = last.map_or_else(|| "null".to_owned(), quote);
     let wanted = [
@@ -109,23 +100,12 @@ fn complete(
         (record.parent() == ParentLink::Absent, "parentUuid", record.parent_uuid, Some(parent)),
         (needs_time, "timestamp", record.timestamp, Some(quote(time.unwrap_or(NO_TIME)))),
     ];
-    for (is_missing, name, field, value) in wanted {
-        let Some(value) = value.filter(|_| is_missing) else { continue };
-        names.push(name);
-        match field {
-            Some(field) => edits.push((field.span(), value)),
-            None => added.push((name, value)),
-        }
-    }
-    if names.is_empty() {
-        return;
-    }
+    let missing = |(is_missing, name, field, value): (bool, _, _, Option<String>)| {
+        Some((name, field, value.filter(|_| is_missing)?))
+    };
+    // All at once, so that a line is told once.
+    let missing: Vec<_> = wanted.into_iter().filter_map(missing).collect();
+    let names: Vec<&str> = missing.iter().map(|(name, ..)| *name).collect();
     let what = format!("the loader needs `{}`, and the record had none", names.join("`, `"));
-    // Both at once, so that a line is told once.
-    let start = memchr::memchr(b'{', document.line(index)).map_or(0, |at| at + 1);
-    let added: String = added.iter().map(|(name, value)| format!("{}:{value},", quote(name))).collect();
-    if !added.is_empty() {
-        edits.push((start..start, added));
-    }
-    document.edit(index, edits, ("field", what));
+    document.put(index, missing, ("field", what));
 }

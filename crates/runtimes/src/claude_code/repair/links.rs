@@ -7,9 +7,9 @@ use std::collections::HashSet;
 use super::super::loader::Loader;
 use super::super::place::close::NO_TIME;
 use super::super::record::Record;
-use super::super::row::{Kind, Link};
+use super::super::row::Kind;
 use super::View;
-use crate::json::{Object, quote, text};
+use crate::json::{Object, owned, quote};
 use crate::repair::{Document, made_up_uuid};
 
 const BROKEN: &str = "its parent led elsewhere, and the loader lost what is before it";
@@ -90,12 +90,9 @@ fn add_times(document: &mut Document, view: &View) {
         if row.kind.is_node() && row.time.is_none() {
             let value = quote(last.as_deref().unwrap_or(NO_TIME));
             let what = ("field", "the loader stops at a record without `timestamp`");
-            match record.timestamp {
-                Some(field) => document.edit(index, vec![(field.span(), value)], what),
-                None => document.add_members(index, &[("timestamp", value)], what),
-            }
+            document.put(index, [("timestamp", record.timestamp, value)], what);
         } else if row.time.is_some() {
-            last = text(record.timestamp).map(std::borrow::Cow::into_owned).or(last);
+            last = owned(record.timestamp).or(last);
         }
     }
 }
@@ -111,10 +108,7 @@ impl Links<'_> {
         let tree = &self.view.tree;
         match self.view.loader {
             Loader::Recovering => tree.parent(position).filter(|_| !tree.is_made_up(position)),
-            Loader::Walking => match tree.row(position).parent {
-                Link::Of(key) => tree.find(key),
-                Link::Absent | Link::Root => None,
-            },
+            Loader::Walking => tree.named(tree.row(position)),
         }
     }
 
@@ -215,15 +209,12 @@ impl Links<'_> {
     fn mend_checkpoint(&self, document: &mut Document, end: usize) -> bool {
         let tree = &self.view.tree;
         let since = tree.rows.iter().rposition(|row| row.kind == Kind::Boundary).unwrap_or_default();
-        let named = |position: usize| match tree.row(position).parent {
-            Link::Of(key) => tree.find(key),
-            Link::Absent | Link::Root => None,
-        };
         let mut lines = (since..tree.rows.len()).rev();
         let Some(checkpoint) = lines.find(|&position| tree.row(position).kind == Kind::Checkpoint) else {
             return false;
         };
-        if named(checkpoint).is_none_or(|named| tree.unit(named) == tree.unit(end)) {
+        let named = tree.named(tree.row(checkpoint));
+        if named.is_none_or(|named| tree.unit(named) == tree.unit(end)) {
             return false;
         }
         let line = document.line(checkpoint).to_vec();

@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use stemmata_model::{Entry, ImageSource, Part, Timestamp};
 
 use super::closed;
-use crate::json::Object;
+use crate::json::{Object, list};
 use crate::messages::turns::{Answer, NO_PROMPT, Turn, turns};
-use crate::opencode::encode::{NO_TOKENS, input, millis, output, provider, text_file};
+use crate::opencode::encode::{NO_TOKENS, input, millis, output, proof, provider, text_file};
 use crate::opencode::ids::{self, Ids};
 use crate::placing::{CLOSED_TEXT, UNPLACED_SESSION};
 
@@ -39,7 +39,7 @@ pub(in crate::opencode) fn encode(entries: &[Entry], title: Option<&str>) -> Str
         .number("cost", 0)
         .raw("tokens", NO_TOKENS)
         .raw("time", &Object::new().number("created", at).number("updated", at).finish());
-    let messages = format!("[{}]", writer.messages.join(","));
+    let messages = list(writer.messages);
     Object::new().raw("info", &info.finish()).raw("messages", &messages).finish()
 }
 
@@ -89,10 +89,8 @@ impl Writer {
         if text.is_empty() && files.is_empty() {
             return;
         }
-        let mut object = self.message("user").text("text", &text);
-        if !files.is_empty() {
-            object = object.raw("files", &format!("[{}]", files.join(",")));
-        }
+        let files = (!files.is_empty()).then(|| list(files));
+        let object = self.message("user").text("text", &text).given_raw("files", files.as_deref());
         self.messages.push(object.finish());
     }
 
@@ -116,7 +114,7 @@ impl Writer {
             .raw("time", &time)
             .text("agent", "build")
             .raw("model", &model)
-            .raw("content", &format!("[{}]", content.join(",")))
+            .raw("content", &list(content))
             .text("finish", if has_calls { "tool-calls" } else { "stop" })
             .number("cost", 0)
             .raw("tokens", NO_TOKENS);
@@ -128,19 +126,9 @@ impl Writer {
         Some(match part {
             Part::Text(text) | Part::Summary { text, .. } => typed("text").text("text", text).finish(),
             Part::Thinking { text, signature, encrypted } => {
-                let object = typed("reasoning").text("text", text);
-                match (signature, encrypted) {
-                    (Some(signature), _) => {
-                        object.raw("native", &Object::new().text("signature", signature).finish())
-                    }
-                    (None, Some(encrypted)) => {
-                        let is_anthropic = provider(&self.model) == "anthropic";
-                        let key = if is_anthropic { "redactedData" } else { "reasoningEncryptedContent" };
-                        object.raw("native", &Object::new().text(key, encrypted).finish())
-                    }
-                    (None, None) => object,
-                }
-                .finish()
+                let proof = proof(&self.model, signature.as_deref(), encrypted.as_deref());
+                let native = proof.map(|(_, key, proof)| Object::new().text(key, proof).finish());
+                typed("reasoning").text("text", text).given_raw("native", native.as_deref()).finish()
             }
             Part::ToolCall { call_id, name, arguments } => {
                 let at = millis(self.at);
@@ -183,7 +171,7 @@ fn state(arguments: &str, answer: Option<&Answer>) -> String {
         _ => None,
     });
     let content: Vec<String> = std::iter::once(said).chain(files).collect();
-    let content = format!("[{}]", content.join(","));
+    let content = list(content);
     Object::new().text("status", "completed").raw("input", &input).raw("content", &content).finish()
 }
 
