@@ -1,6 +1,7 @@
 //! Base64 as transcripts carry files in it: read where a file is text, and written again.
 
-const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+use base64::Engine as _;
+use base64::prelude::{BASE64_STANDARD as STANDARD, BASE64_STANDARD_NO_PAD as STANDARD_NO_PAD};
 
 /// Returns the text that base64 digits stand for; none where they are none, or no text.
 pub(crate) fn text_of(digits: &str) -> Option<String> {
@@ -16,46 +17,20 @@ pub fn base64_head(digits: &str, bytes_max: usize) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
+/// Reads both alphabets, with and without padding and line breaks.
 fn bytes_of(digits: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(digits.len() / 4 * 3 + 3);
-    let (mut held, mut bits) = (0_u32, 0_u32);
-    for digit in digits.trim_end_matches('=').bytes().filter(|byte| !byte.is_ascii_whitespace()) {
-        let value = match digit {
-            b'A'..=b'Z' => digit - b'A',
-            b'a'..=b'z' => digit - b'a' + 26,
-            b'0'..=b'9' => digit - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => return None,
-        };
-        held = held << 6 | u32::from(value);
-        bits += 6;
-        if bits >= 8 {
-            bits -= 8;
-            bytes.push(u8::try_from(held >> bits & 0xff).expect("a byte was cut out"));
-            held &= (1 << bits) - 1;
-        }
-    }
-    // What is left over are fewer bits than a digit has, all zero.
-    if bits >= 6 || held != 0 {
-        return None;
-    }
-    Some(bytes)
+    let digits = digits.trim_end_matches('=').bytes().filter(|byte| !byte.is_ascii_whitespace());
+    let standard = |digit| match digit {
+        b'-' => b'+',
+        b'_' => b'/',
+        digit => digit,
+    };
+    STANDARD_NO_PAD.decode(digits.map(standard).collect::<Vec<_>>()).ok()
 }
 
 /// Returns the base64 digits of a text.
 pub(crate) fn digits_of(text: &str) -> String {
-    let mut digits = String::with_capacity(text.len().div_ceil(3) * 4);
-    for three in text.as_bytes().chunks(3) {
-        let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
-        let all = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for place in 0..4_usize {
-            let value = usize::try_from(all >> (18 - 6 * place) & 0x3f).expect("six bits");
-            let digit = if place > three.len() { '=' } else { char::from(DIGITS[value]) };
-            digits.push(digit);
-        }
-    }
-    digits
+    STANDARD.encode(text)
 }
 
 #[cfg(test)]
@@ -93,6 +68,9 @@ mod tests {
         }
         for wrong in ["Zg=a", "Z", "Zh", "gP8=", "Zm9v!"] {
             assert_eq!(text_of(wrong), None, "{wrong}");
+        }
+        for either in ["+/8=", "-_8", "-\n_8="] {
+            assert_eq!(base64_head(either, 9).as_deref(), Some(b"\xfb\xff".as_slice()), "{either}");
         }
     }
 }

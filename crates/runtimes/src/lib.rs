@@ -47,6 +47,6 @@ pub mod sidecar;
 pub mod swe_agent;
 pub mod translate;
 
+pub use crate::base64::base64_head;
 pub use adapter::Adapter;
-pub use base64::base64_head;
 pub(crate) use claude_code::anthropic;
