@@ -18,7 +18,8 @@ use std::fmt::{self, Write};
 use stemmata_model::{Entry, EntryKind, Part, Timestamp};
 
 /// A form to export in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Projection {
     /// The Agent Trajectory Interchange Format: one JSON document of steps.
     Atif,
@@ -37,14 +38,8 @@ impl Projection {
     pub const ALL: [Self; 5] = [Self::Html, Self::Markdown, Self::Atif, Self::Acp, Self::OtelGenai];
 
     /// Returns the name used in JSON output.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Atif => "atif",
-            Self::Acp => "acp",
-            Self::OtelGenai => "otel-genai",
-            Self::Markdown => "markdown",
-            Self::Html => "html",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

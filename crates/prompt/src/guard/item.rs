@@ -4,7 +4,8 @@
 use stemmata_model::{EntryId, Timestamp, Tokens};
 
 /// What an item contains.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ContentType {
     /// Instructions: they stay in force.
     SystemPrompt,
@@ -38,17 +39,8 @@ impl ContentType {
     ];
 
     /// Returns the name used in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::SystemPrompt => "system_prompt",
-            Self::CurrentTask => "current_task",
-            Self::AcceptanceCriteria => "acceptance_criteria",
-            Self::ActiveCode => "active_code",
-            Self::RecentFeedback => "recent_feedback",
-            Self::TaskHistory => "task_history",
-            Self::Examples => "examples",
-            Self::Other => "other",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Reads a name.

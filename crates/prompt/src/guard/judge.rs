@@ -19,7 +19,8 @@ const LAST_PROMPTS: usize = 3;
 const LAST_FEEDBACK: usize = 5;
 
 /// The category of content that an item is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Category {
     /// Of the current task.
     CurrentTask,
@@ -35,14 +36,8 @@ pub enum Category {
 
 impl Category {
     /// Returns the name used in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::CurrentTask => "current_task",
-            Self::RecentHistory => "recent_history",
-            Self::OldHistory => "old_history",
-            Self::SystemPrompts => "system_prompts",
-            Self::Examples => "examples",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

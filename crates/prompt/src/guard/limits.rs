@@ -6,7 +6,8 @@ use stemmata_model::Tokens;
 use thiserror::Error;
 
 /// How full a window is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Zone {
     /// Nothing to do.
     Safe,
@@ -23,13 +24,8 @@ impl Zone {
     pub const ALL: [Self; 4] = [Self::Safe, Self::Warning, Self::Danger, Self::Critical];
 
     /// Returns the name used in JSON output.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Safe => "safe",
-            Self::Warning => "warning",
-            Self::Danger => "danger",
-            Self::Critical => "critical",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Returns the level of the alert that tells of reaching this zone.

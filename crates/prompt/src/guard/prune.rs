@@ -29,7 +29,8 @@ pub struct PruneRequest<'a> {
 }
 
 /// How much was pruned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Form {
     /// Nothing: the window is within the target.
     Untouched,
@@ -41,12 +42,8 @@ pub enum Form {
 
 impl Form {
     /// Returns the name used in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Untouched => "untouched",
-            Self::Pruned => "pruned",
-            Self::Minimal => "minimal",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -3,7 +3,8 @@
 use stemmata_model::{CommitId, EventSeq, LedgerId, Timestamp};
 
 /// What a candidate is. The order is that of the groups of a pack, and of candidates that score the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum CandidateKind {
     /// Something was chosen.
     Decision,
@@ -40,18 +41,13 @@ impl CandidateKind {
     ];
 
     /// Returns the name used in JSON output.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Decision => "decision",
-            Self::Fact => "fact",
-            Self::Thread => "thread",
-            Self::Task => "task",
-            Self::Error => "error",
-            Self::File => "file",
-            Self::Linked => "linked",
-            Self::Turn => "turn",
-            Self::Hit => "hit",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+
+    /// Tells whether it is something that was said, and not what a memory made of it.
+    pub(super) const fn is_said(self) -> bool {
+        matches!(self, Self::Linked | Self::Turn | Self::Hit)
     }
 }
 

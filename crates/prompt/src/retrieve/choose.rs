@@ -57,7 +57,8 @@ pub struct Pack {
 }
 
 /// How much of a candidate a pack has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Form {
     /// All, with what was said next to it.
     Whole,
@@ -69,12 +70,8 @@ pub enum Form {
 
 impl Form {
     /// Returns the name used in JSON output.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Whole => "whole",
-            Self::Alone => "alone",
-            Self::Compact => "compact",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -20,7 +20,7 @@ type PlaceOf<'a> = dyn Fn(&Evidence, bool) -> Provenance + 'a;
 /// Marks what says a decision that another one replaced, wherever it was said and whatever stands beside it.
 pub fn mark_superseded(candidates: &mut [Candidate], memory: &ProjectMemory) {
     let replaced = Replaced::of(memory);
-    for candidate in candidates.iter_mut().filter(|one| is_said(one.kind)) {
+    for candidate in candidates.iter_mut().filter(|one| one.kind.is_said()) {
         let is_its_event = |one: &Decision| {
             let place = || Candidate::place_of(&one.proof.session, &one.proof.source);
             one.by == By::Event && candidate.from.event.is_some() && candidate.place == Some(place())
@@ -49,18 +49,6 @@ fn marked(text: &str, mark: &str, is_all: bool) -> String {
         if has_mark { format!("{mark} {line}") } else { line.to_owned() }
     };
     text.split(is_line_break).map(line).collect::<Vec<_>>().join("\n")
-}
-
-const fn is_said(kind: CandidateKind) -> bool {
-    match kind {
-        CandidateKind::Hit | CandidateKind::Turn | CandidateKind::Linked => true,
-        CandidateKind::Decision
-        | CandidateKind::Fact
-        | CandidateKind::Thread
-        | CandidateKind::Task
-        | CandidateKind::Error
-        | CandidateKind::File => false,
-    }
 }
 
 /// Returns the candidates of a memory: decisions and facts, tasks, threads, errors, files, recent turns.
@@ -117,13 +105,8 @@ pub fn known(memory: &ProjectMemory, place: &PlaceOf<'_>) -> Vec<Candidate> {
         .map(|one| of(CandidateKind::File, &one.last, Standing::Open, (one.describe(), false)));
     let old = memory.window.len().saturating_sub(TURNS_MAX);
     let turns = memory.window.iter().skip(old).map(|turn| {
-        let who = match turn.by {
-            By::User => "user",
-            By::Assistant => "assistant",
-            By::Event => "event",
-        };
-        let turn = of(CandidateKind::Turn, &turn.proof, Standing::Open, (turn.text.clone(), false));
-        Candidate { speaker: Some(who.to_owned()), ..turn }
+        let one = of(CandidateKind::Turn, &turn.proof, Standing::Open, (turn.text.clone(), false));
+        Candidate { speaker: Some(turn.by.name().to_owned()), ..one }
     });
     decisions.chain(tasks).chain(threads).chain(errors).chain(files).chain(turns).collect()
 }

@@ -16,7 +16,8 @@ const REASON_WORDS_MAX: usize = 8;
 const NEAR_MATCHES: f32 = 0.5;
 
 /// What points are for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum PointsFor {
     /// Words of the task.
     Text,
@@ -44,20 +45,8 @@ pub enum PointsFor {
 
 impl PointsFor {
     /// Returns the name used in JSON output.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Rank => "rank",
-            Self::Dense => "dense",
-            Self::Recency => "recency",
-            Self::Thread => "thread",
-            Self::Ticket => "ticket",
-            Self::File => "file",
-            Self::Near => "near",
-            Self::Kind => "kind",
-            Self::Superseded => "superseded",
-            Self::ToolOutput => "tool_output",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -102,17 +91,8 @@ pub fn score(mut candidates: Vec<Candidate>, words: &TaskWords, weights: &Retrie
 fn rank_by_place(candidates: &mut [Candidate]) {
     let hits = candidates.iter().filter(|one| one.kind == CandidateKind::Hit);
     let found: BTreeMap<String, f32> = hits.filter_map(|one| Some((one.place.clone()?, one.rank?))).collect();
-    for one in candidates.iter_mut().filter(|one| one.rank.is_none()) {
-        let is_of_memory = match one.kind {
-            CandidateKind::Decision
-            | CandidateKind::Fact
-            | CandidateKind::Thread
-            | CandidateKind::Task
-            | CandidateKind::Error
-            | CandidateKind::File => true,
-            CandidateKind::Linked | CandidateKind::Turn | CandidateKind::Hit => false,
-        };
-        one.rank = one.place.as_ref().filter(|_| is_of_memory).and_then(|place| found.get(place).copied());
+    for one in candidates.iter_mut().filter(|one| one.rank.is_none() && !one.kind.is_said()) {
+        one.rank = one.place.as_ref().and_then(|place| found.get(place).copied());
     }
 }
 

@@ -64,7 +64,8 @@ pub struct Reason {
 }
 
 /// The kinds of reason.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ReasonName {
     /// Words that the entry has itself.
     Words,
@@ -88,18 +89,8 @@ pub enum ReasonName {
 
 impl ReasonName {
     /// Returns the name used in JSON output.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Words => "words",
-            Self::Near => "near",
-            Self::Coverage => "coverage",
-            Self::Recent => "recent",
-            Self::Question => "question",
-            Self::Speaker => "speaker",
-            Self::Phrase => "phrase",
-            Self::File => "file",
-            Self::Kind => "kind",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Returns whether the value is added to the score; the others multiply it.

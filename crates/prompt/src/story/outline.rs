@@ -53,7 +53,8 @@ pub struct TurnOutline {
 }
 
 /// How a turn ended, by what says most.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum TurnOutcome {
     /// A person stopped it.
     Interrupted,
@@ -73,14 +74,8 @@ impl TurnOutcome {
         [Self::Interrupted, Self::TestsFailed, Self::TestsPassed, Self::Answered, Self::Open];
 
     /// Returns the name used in JSON output.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Interrupted => "interrupted",
-            Self::TestsFailed => "tests_failed",
-            Self::TestsPassed => "tests_passed",
-            Self::Answered => "answered",
-            Self::Open => "open",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

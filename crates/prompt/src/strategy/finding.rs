@@ -25,7 +25,8 @@ impl Severity {
 }
 
 /// What a finding is about. Stable: a script may rely on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum FindingCode {
     /// The file is no JSON or TOML, or too large.
     Unreadable,
@@ -57,22 +58,8 @@ pub enum FindingCode {
 
 impl FindingCode {
     /// Returns the name used in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Unreadable => "unreadable",
-            Self::UnknownField => "unknown_field",
-            Self::MissingField => "missing_field",
-            Self::BadValue => "bad_value",
-            Self::Deprecated => "deprecated",
-            Self::UnknownTopic => "unknown_topic",
-            Self::MissingAnchor => "missing_anchor",
-            Self::ImplicitPriority => "implicit_priority",
-            Self::LatestWithoutAmount => "latest_without_amount",
-            Self::NoCompactAmount => "no_compact_amount",
-            Self::VolatileBeforeStable => "volatile_before_stable",
-            Self::DuplicateSource => "duplicate_source",
-            Self::NoEffect => "no_effect",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

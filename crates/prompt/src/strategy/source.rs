@@ -73,7 +73,8 @@ pub enum SourceTopic {
 }
 
 /// Which end of the matching messages a source takes. All are rendered in their order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Selection {
     /// The last ones.
     Latest,
@@ -93,7 +94,8 @@ pub struct Window {
 }
 
 /// How much a section matters, the most first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Priority {
     /// Is in every prompt, whatever it costs.
     Required,
@@ -115,7 +117,8 @@ pub enum Share {
 }
 
 /// What a section is, which decides its default cap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum SectionKind {
     /// Texts that come from the profile and the caller: header, instructions, output schema, guidance, skip hints.
     Fixed,
@@ -143,15 +146,8 @@ impl SectionKind {
     }
 
     /// Returns the name used in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Fixed => "fixed",
-            Self::Topic => "topic",
-            Self::Turns => "turns",
-            Self::State => "state",
-            Self::Retrieved => "retrieved",
-            Self::Trigger => "trigger",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -160,13 +156,8 @@ impl Priority {
     pub const ALL: [Self; 4] = [Self::Required, Self::High, Self::Medium, Self::Low];
 
     /// Returns the name used in strategies and JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Required => "required",
-            Self::High => "high",
-            Self::Medium => "medium",
-            Self::Low => "low",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Returns what a topic has where a source names no priority.
@@ -184,12 +175,8 @@ impl Selection {
     pub const ALL: [Self; 3] = [Self::Latest, Self::Oldest, Self::All];
 
     /// Returns the name used in strategies and JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Latest => "latest",
-            Self::Oldest => "oldest",
-            Self::All => "all",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

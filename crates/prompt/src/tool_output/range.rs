@@ -5,7 +5,8 @@
 use std::ops::ControlFlow;
 
 /// What a range counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum RangeUnit {
     /// Lines, the first of which is 1.
     Lines,
@@ -17,12 +18,8 @@ pub enum RangeUnit {
 
 impl RangeUnit {
     /// Returns the name used in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Lines => "lines",
-            Self::Bytes => "bytes",
-            Self::Chars => "chars",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Returns the number of the first one.

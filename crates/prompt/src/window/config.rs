@@ -11,7 +11,8 @@ use crate::guard::{Window, WindowError, WindowSettings, Zone};
 use crate::tool_output::OutputLimits;
 
 /// How results of tools are summarized when they are archived.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ToolSummaryStrategy {
     /// By a model; by rules where that fails.
     Llm,
@@ -23,12 +24,8 @@ pub enum ToolSummaryStrategy {
 
 impl ToolSummaryStrategy {
     /// Returns the name used in configuration.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Llm => "llm",
-            Self::Heuristic => "heuristic",
-            Self::Off => "off",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -88,7 +85,8 @@ impl Default for CompactSettings {
 }
 
 /// Where a limit comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum LimitFrom {
     /// The window without the reserve.
     ContextWindow,
@@ -100,12 +98,8 @@ pub enum LimitFrom {
 
 impl LimitFrom {
     /// Returns the name used in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ContextWindow => "context_window",
-            Self::MaxTokens => "max_tokens",
-            Self::None => "none",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -21,7 +21,8 @@ pub const SHOWN_IDS_MAX: usize = 4_096;
 pub const REASON_CHARS_MAX: usize = 256;
 
 /// What becomes of entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ShowAs {
     /// A model sees them no more.
     Pruned,
@@ -39,14 +40,8 @@ impl ShowAs {
     const ALL: [Self; 5] = [Self::Pruned, Self::Archived, Self::Shown, Self::Pinned, Self::Unpinned];
 
     /// Returns the name in a line.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pruned => "pruned",
-            Self::Archived => "archived",
-            Self::Shown => "shown",
-            Self::Pinned => "pinned",
-            Self::Unpinned => "unpinned",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Returns whether it hides entries, or `None` if it is about pins.

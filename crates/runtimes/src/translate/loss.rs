@@ -7,8 +7,9 @@ use stemmata_model::{EntryId, FormatId};
 pub const LOSSES_MAX: usize = 10_000;
 
 /// What happened to a part of an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Action {
     /// It is there, otherwise said.
     Changed,
@@ -20,12 +21,8 @@ pub enum Action {
 
 impl Action {
     /// Returns the name used in JSON output.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Changed => "changed",
-            Self::Dropped => "dropped",
-            Self::Kept => "kept",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

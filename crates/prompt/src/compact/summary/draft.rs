@@ -7,7 +7,8 @@ use super::table::Table;
 use crate::compact::names::each_name;
 
 /// A part of a summary, in the order of the text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Section {
     /// Entries that somebody pinned, verbatim.
     Pins,
@@ -41,17 +42,8 @@ impl Section {
     ];
 
     /// Returns the name used in JSON output.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pins => "pins",
-            Self::Prompts => "prompts",
-            Self::Tasks => "tasks",
-            Self::Files => "files",
-            Self::Commands => "commands",
-            Self::Errors => "errors",
-            Self::Notes => "notes",
-            Self::Names => "names",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Says why a line of the section is kept.

@@ -74,16 +74,10 @@ impl SessionMemory {
             }
             other => {
                 let kind = if other == Some("fact") { Kind::Fact } else { Kind::Decision };
-                let Words { text, hash } = Words::of(says, DECISION_CHARS_MAX);
                 let decision = Decision {
-                    proof,
-                    kind,
-                    by: By::Event,
-                    text,
-                    hash,
                     reason: field("reason").map(|reason| line(reason, DECISION_CHARS_MAX)),
                     supersedes: field("supersedes").map(|named| Words::reference(named, DECISION_CHARS_MAX)),
-                    superseded: None,
+                    ..Decision::said(proof, By::Event, kind, Words::of(says, DECISION_CHARS_MAX))
                 };
                 self.state.items.decide(decision, &Bounds::SESSION);
                 return;

@@ -185,16 +185,7 @@ impl SessionMemory {
     /// What a user answered to a question with choices is decided.
     fn answers(&mut self, text: &str, proof: &Evidence) {
         for answer in phrases::answers(text) {
-            let decision = Decision {
-                proof: proof.clone(),
-                kind: Kind::Decision,
-                by: By::User,
-                text: answer.text,
-                hash: answer.hash,
-                reason: None,
-                supersedes: None,
-                superseded: None,
-            };
+            let decision = Decision::said(proof.clone(), By::User, Kind::Decision, answer);
             self.state.items.decide(decision, &Bounds::SESSION);
         }
     }

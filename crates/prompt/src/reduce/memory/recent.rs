@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::project::ProjectMemory;
 use super::prose;
 use super::replaced::Replaced;
-use super::v1::{By, Evidence, TurnSaid};
+use super::v1::{Evidence, TurnSaid};
 use super::words::line;
 
 /// Characters of a turn's line at most.
@@ -58,11 +58,7 @@ fn heading(memory: &ProjectMemory, last: &Evidence) -> String {
 }
 
 fn said(turn: &TurnSaid, replaced: &Replaced<'_>) -> String {
-    let who = match turn.by {
-        By::User => "user",
-        By::Assistant => "assistant",
-        By::Event => "event",
-    };
+    let who = turn.by.name();
     let mark = replaced.mark(&turn.text, |_| false).map(|(mark, _)| format!(" {mark}")).unwrap_or_default();
     format!("- {who}: {}{mark}", line(&sentences(&turn.text), TURN_LINE_CHARS_MAX))
 }

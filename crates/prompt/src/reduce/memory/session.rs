@@ -225,16 +225,7 @@ impl SessionMemory {
 
     fn extract(&mut self, by: By, text: &str, is_summary: bool, proof: &Evidence) {
         for found in phrases::found(by, text, is_summary) {
-            let decision = Decision {
-                proof: proof.clone(),
-                kind: found.kind,
-                by,
-                text: found.words.text,
-                hash: found.words.hash,
-                reason: None,
-                supersedes: None,
-                superseded: None,
-            };
+            let decision = Decision::said(proof.clone(), by, found.kind, found.words);
             self.state.items.decide(decision, &Bounds::SESSION);
         }
     }

@@ -4,7 +4,7 @@
 
 use stemmata_model::artifact_id;
 
-use super::v1::{Decision, Task, Thread};
+use super::v1::{By, Decision, Evidence, Kind, Task, Thread};
 use crate::reduce::cut::{cut_with, line_with};
 
 /// What ends a text that was cut.
@@ -45,7 +45,19 @@ impl Words {
     }
 }
 
+impl By {
+    /// Returns how a telling calls who it was.
+    pub(crate) fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
 impl Decision {
+    /// Makes one of what somebody said.
+    pub(super) fn said(proof: Evidence, by: By, kind: Kind, Words { text, hash }: Words) -> Self {
+        Self { proof, kind, by, text, hash, reason: None, supersedes: None, superseded: None }
+    }
+
     /// Returns what is the same for decisions with the same words, and what an event names one by that has no number.
     pub fn key(&self) -> String {
         self.hash.clone().unwrap_or_else(|| self.text.to_lowercase())

@@ -35,7 +35,8 @@ pub const TRIGGERS: [&str; 6] = [
 ];
 
 /// A part of the state, each replaced as a whole by its topics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 enum Section {
     Task,
     Plan,
@@ -47,14 +48,8 @@ enum Section {
 impl Section {
     const ALL: [Self; 5] = [Self::Task, Self::Plan, Self::Progress, Self::Validation, Self::Debug];
 
-    const fn key(self) -> &'static str {
-        match self {
-            Self::Task => "task",
-            Self::Plan => "plan",
-            Self::Progress => "progress",
-            Self::Validation => "validation",
-            Self::Debug => "debug",
-        }
+    fn key(self) -> &'static str {
+        self.into()
     }
 
     fn of_topic(topic: &str) -> Option<Self> {
