@@ -35,7 +35,7 @@ mod trace;
 mod turn;
 mod turn_window;
 
-pub use stemmata_model::{Note, Source, Trigger};
+pub use stemmata_model::{Durability, ExportForm, Link, Loss, Losses, Note, Source, Trigger};
 
 pub use artifact::{ARTIFACT_READ_BYTES_MAX, ArtifactRange, ArtifactReadRequest, ArtifactText, ArtifactUnit};
 pub use bundle::{
@@ -52,14 +52,14 @@ pub use client::{
 };
 pub use commit::{
     Audit, CONTENT_BYTES_MAX, CheckpointRequest, Children, ChildrenRequest, Commit, CommitPage,
-    CommitRequest, CommitType, Entry, HistoryRequest, Link, ResolveRequest, ResolveScope, Resolved, ShortIds,
+    CommitRequest, CommitType, Entry, HistoryRequest, ResolveRequest, ResolveScope, Resolved, ShortIds,
     ShortIdsRequest, ShowRequest, Sighting, Summary, TipsRequest,
 };
 pub use compact::{CompactRange, CompactRequest, Compacted, LostCounts, SUMMARY_BYTES_MAX, SummaryWith};
 pub use context::{
-    Changed, Checkpointed, Diff, ExportForm, ExportRequest, Exported, HANDOFF_TOKENS_DEFAULT, Handoff,
-    HandoffReader, HandoffRequest, LastCompactionRequest, Loss, Losses, LostEntry, MaterializeRequest,
-    Materialized, Named, Native, Reparented, SharedTag, SnapshotRequest, Started, Uncompacted, UpdateRequest,
+    Changed, Checkpointed, Diff, ExportRequest, Exported, HANDOFF_TOKENS_DEFAULT, Handoff, HandoffReader,
+    HandoffRequest, LastCompactionRequest, LostEntry, MaterializeRequest, Materialized, Named, Native,
+    Reparented, SharedTag, SnapshotRequest, Started, Uncompacted, UpdateRequest,
 };
 pub use find::{CutTranscript, FindRequest, Found, FoundPrompt, FoundRange, TaggedCommit, Tags, TagsRequest};
 pub use git::{Blame, BlameRequest, BlamedLine, GitHook, KnownLine};
@@ -71,9 +71,9 @@ pub use keep::{
     RetiredSession, UnforgetRequest, Unforgotten,
 };
 pub use ledger::{
-    APPEND_BYTES_MAX, APPEND_EVENTS_MAX, AdoptRequest, AppendRequest, Appended, DisownRequest, Durability,
-    Event, Events, EventsForgotten, EventsRequest, FollowFrom, FollowRequest, Followed, ForgetEventsRequest,
-    Ledger, LedgerExported, LedgerForgotten, LedgerPage, LedgerRequest, LedgersRequest, NewEvent,
+    APPEND_BYTES_MAX, APPEND_EVENTS_MAX, AdoptRequest, AppendRequest, Appended, DisownRequest, Event, Events,
+    EventsForgotten, EventsRequest, FollowFrom, FollowRequest, Followed, ForgetEventsRequest, Ledger,
+    LedgerExported, LedgerForgotten, LedgerPage, LedgerRequest, LedgersRequest, NewEvent,
 };
 pub use maintain::{
     BackedUp, ChainCostsRequest, Damage, Du, DuChain, DuChains, DuSidecars, DuTotal, Migration,
@@ -93,8 +93,8 @@ pub use recall::{
 };
 pub use search::{
     AROUND_MAX, AROUND_TOKENS_DEFAULT, AROUND_TOKENS_MAX, EntriesRequest, EntryPage, EntryText, HITS_DEFAULT,
-    HITS_MAX, IndexBuilt, IndexStatus, NOTHING_IMPORTED, QUERY_BYTES_MAX, SearchFilter, SearchForm,
-    SearchHit, SearchHits, SearchReason, SearchRequest, SearchSpan,
+    HITS_MAX, IndexBuilt, IndexState, IndexStatus, NOTHING_IMPORTED, QUERY_BYTES_MAX, SearchFilter,
+    SearchForm, SearchHit, SearchHits, SearchReason, SearchRequest, SearchSpan,
 };
 pub use secrets::{
     ClientFinding, ClientScan, Scan, ScanFinding, ScanRequest, Scrub, ScrubKind, ScrubRedirect, ScrubRequest,

@@ -20,7 +20,7 @@ mod source;
 mod store;
 mod summary;
 
-pub use apply::{BundleImportOptions, BundleImported};
+pub use apply::BundleImportOptions;
 pub use error::BundleError;
 pub use frame::is_bundle;
 pub use have::{HAVE_COMMITS_MAX, parse_have, render_have};

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use stemmata_api::v1::ReportedTokens;
 use stemmata_model::{CommitId, Note, NoteCode};
-use stemmata_prompt::story::{Effort, EffortKey, ReportedTokens, TurnOutcome};
+use stemmata_prompt::story::{Effort, EffortKey, TurnOutcome};
 use stemmata_store::{read_bounded, write_file};
 
 use crate::calibration::hex;
@@ -177,7 +178,7 @@ impl FileV1 {
                 });
                 let tokens = effort
                     .tokens
-                    .map(|of| (of.input, of.output, of.cache_read, of.cache_write, of.is_output_partial));
+                    .map(|of| (of.input, of.output, of.cache_read, of.cache_write, of.output_partial));
                 rows.push((*slot, model, effort.active_micros, tokens));
             }
             file.parts.push((tip.to_string(), base.map(|base| base.to_string()), rows));
@@ -189,8 +190,8 @@ impl FileV1 {
     fn read(self) -> Option<HashMap<Part, Efforts>> {
         let row = |(slot, model, active_micros, tokens): RowV1| {
             let model = model.map(|index| self.models.get(index).cloned().ok_or(())).transpose().ok()?;
-            let tokens = tokens.map(|(input, output, cache_read, cache_write, is_output_partial)| {
-                ReportedTokens { input, output, cache_read, cache_write, is_output_partial }
+            let tokens = tokens.map(|(input, output, cache_read, cache_write, output_partial)| {
+                ReportedTokens { input, output, cache_read, cache_write, output_partial }
             });
             Some(((slot, model), Effort { active_micros, answers: 0, tokens }))
         };
@@ -210,7 +211,7 @@ mod tests {
 
     fn parts() -> HashMap<Part, Efforts> {
         let tokens =
-            ReportedTokens { input: 1, output: 2, cache_read: 3, cache_write: 4, is_output_partial: true };
+            ReportedTokens { input: 1, output: 2, cache_read: 3, cache_write: 4, output_partial: true };
         let effort = Effort { active_micros: 5, answers: 0, tokens: Some(tokens) };
         let rows = [((Some(9), Some("m".to_owned())), effort), ((None, None), Effort::default())];
         let (tip, base) = (CommitId::from_bytes([1; 16]), CommitId::from_bytes([2; 16]));

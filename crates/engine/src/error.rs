@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use crate::bundle::BundleError;
 
+pub use stemmata_api::Candidate;
 use stemmata_model::{CommitId, FormatId, NameError};
 use stemmata_redact::{RuleFailure, RuleFileError};
 use stemmata_store::{StoreError, StoreErrorKind};
@@ -17,15 +18,6 @@ use crate::home::{Quota, QuotaPlan};
 use crate::search::SearchError;
 use crate::settings::SettingError;
 use crate::verbs::find::CANDIDATES_MAX;
-
-/// A candidate for something that was named ambiguously.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
-    /// Its id.
-    pub id: String,
-    /// What it is about.
-    pub summary: String,
-}
 
 /// An engine's error.
 #[derive(Debug, thiserror::Error)]

@@ -53,7 +53,6 @@ pub use holders::{HeldSession, Holding};
 pub use machine::MachineFacts;
 pub use markers::{Marker, Markers};
 pub use quota::{Quota, QuotaPlan};
-pub use restore::{ReducedState, RestoredState};
 pub use rules_file::TrustedRules;
 pub use shown::ShownFiles;
 pub use streams::{StreamProof, Streams};

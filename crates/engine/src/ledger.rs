@@ -18,7 +18,7 @@ mod state;
 mod turn;
 
 pub(crate) use bus::Bus;
-pub use bus::{EventFilter, LOOK_EVERY, StartAt, Subscription};
+pub use bus::{EventFilter, LOOK_EVERY, Subscription};
 pub use cluster::{Cluster, GUIDANCE_MAX, Guidance, TokenTotals, TokensByRole};
 pub use decide::Decision;
 pub use fold::{Folded, SAVE_EVENTS};
@@ -31,7 +31,7 @@ pub use project::{Adopt, Project, ProjectDir, ProjectScope, RepositoryKey, adopt
 pub(crate) use project::{Elsewhere, ProjectSessions, git_would_wait_for};
 pub use publish::{PublishOptions, Published};
 pub(crate) use publish::{scrub_json, scrub_text};
-pub use state::{ComparedState, LedgerState, PublishedState};
+pub use state::{LedgerState, PublishedState};
 pub use turn::again::{REQUEST_BYTES_MAX, REQUEST_KEPT_US, SameCall};
 pub use turn::begin::{BeginTurn, Opened, TASK_IDS_MAX, TASK_TEXT_BYTES_MAX, TurnBegun, TurnContext};
 pub(crate) use turn::guard::WorkTold;

@@ -35,8 +35,8 @@ mod verbs;
 mod worktree;
 
 pub use bundle::{
-    BUNDLE_COMMITS_MAX, BUNDLE_CONTENT_BYTES_MAX, BundleError, BundleImportOptions, BundleImported,
-    BundleLimits, BundleSelection, BundleSource, HAVE_COMMITS_MAX, is_bundle, parse_have, render_have,
+    BUNDLE_COMMITS_MAX, BUNDLE_CONTENT_BYTES_MAX, BundleError, BundleImportOptions, BundleLimits,
+    BundleSelection, BundleSource, HAVE_COMMITS_MAX, is_bundle, parse_have, render_have,
 };
 pub use capture::captured::{Captured, UnreadRecords};
 pub use capture::database::{database_of_log, is_database};
@@ -77,17 +77,17 @@ pub use guard::{
 };
 pub use home::{
     Calls, Clients, HeldSession, Holding, Home, HomeNote, HomeOptions, MachineFacts, Marker, Markers,
-    NotTakenUp, Process, Quota, QuotaPlan, ReducedState, RestoredState, ShownFiles, StreamProof, Streams,
-    TakeUpLimits, TrustedRules, VaultFiles, create_private, modified,
+    NotTakenUp, Process, Quota, QuotaPlan, ShownFiles, StreamProof, Streams, TakeUpLimits, TrustedRules,
+    VaultFiles, create_private, modified,
 };
 pub use ledger::{
-    Adopt, BeginTurn, CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, Cluster, ComparedState, Decision, EntryHint,
-    EntryMark, EventFilter, EventsPlan, Folded, GUIDANCE_MAX, Guidance, LOOK_EVERY, LedgerState,
-    MEMORY_SESSIONS_MAX, Marked, Opened, Project, ProjectDir, ProjectScope, PublishOptions, Published,
-    PublishedState, REQUEST_BYTES_MAX, REQUEST_KEPT_US, Recovered, Remembered, RepositoryKey, SAVE_EVENTS,
-    SameCall, StartAt, StepTaken, Subscription, TASK_IDS_MAX, TASK_TEXT_BYTES_MAX, TokenTotals, TokensByRole,
-    Told, TurnBegun, TurnContext, TurnEnded, TurnGuard, TurnMade, TurnOf, WindowReport, WindowSample,
-    adopted_folders, repository_top,
+    Adopt, BeginTurn, CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, Cluster, Decision, EntryHint, EntryMark,
+    EventFilter, EventsPlan, Folded, GUIDANCE_MAX, Guidance, LOOK_EVERY, LedgerState, MEMORY_SESSIONS_MAX,
+    Marked, Opened, Project, ProjectDir, ProjectScope, PublishOptions, Published, PublishedState,
+    REQUEST_BYTES_MAX, REQUEST_KEPT_US, Recovered, Remembered, RepositoryKey, SAVE_EVENTS, SameCall,
+    StepTaken, Subscription, TASK_IDS_MAX, TASK_TEXT_BYTES_MAX, TokenTotals, TokensByRole, Told, TurnBegun,
+    TurnContext, TurnEnded, TurnGuard, TurnMade, TurnOf, WindowReport, WindowSample, adopted_folders,
+    repository_top,
 };
 pub use outputs::{OutputFiles, OutputRules};
 pub use packing::{KeepPacked, PackKeeper};
@@ -98,18 +98,18 @@ pub use prompts::{
 };
 pub use recall::{RECALL_TOKENS_MIN, RecallNote, RecallWanted, Recalled};
 pub use retention::{RetentionRules, SessionAge, retired};
-pub use scrubbing::{PROJECT_RULES, ProjectTrust, StoreRules, UntrustedMet, UntrustedRules, rules_file_hash};
+pub use scrubbing::{PROJECT_RULES, ProjectTrust, StoreRules, UntrustedMet, rules_file_hash};
 pub use search::{
-    HitPlace, IndexReport, IndexState, IndexTrouble, QueryError, SearchAnswer, SearchError, SearchFilter,
-    SearchHit, SearchNote, SearchQuery, SearchReason, SearchStep, SettleBudget, Settled, StepUnit,
+    HitPlace, IndexTrouble, QueryError, SearchAnswer, SearchError, SearchFilter, SearchHit, SearchNote,
+    SearchQuery, SearchReason, SearchStep, SettleBudget, Settled, StepUnit,
 };
 pub use settings::{
-    AgentConfig, ConfigText, Configured, DenseModel, LedgerPlace, ModelApi, ModelPrice, ModelRules, ReadFile,
-    SETTINGS, Setting, SettingDefault, SettingError, SettingShape, Settings, Templates, ToolRules,
-    WindowRules, is_on, template_fields,
+    AgentConfig, ConfigText, Configured, DenseModel, LedgerPlace, ModelApi, ModelRules, ReadFile, SETTINGS,
+    Setting, SettingDefault, SettingError, SettingShape, Settings, Templates, ToolRules, WindowRules, is_on,
+    template_fields,
 };
 pub use stemmata_acts::decides as is_deciding_tool;
-pub use stemmata_api::v1::{DecisionKind, SearchForm, StatsBy};
+pub use stemmata_api::v1::{DecisionKind, FollowFrom, IndexState, SearchForm, StatsBy};
 pub use stemmata_model as model;
 pub use stemmata_prompt as prompt;
 pub use stemmata_prompt::compact::Summarizer;
@@ -118,17 +118,16 @@ pub use stemmata_prompt::retrieve::CandidateKind;
 pub use stemmata_redact::{LineState, Scrubber};
 pub use stemmata_runtimes::adapter::{Finding, Severity, Validation};
 pub use stemmata_runtimes::clients;
-pub use stemmata_runtimes::export::Projection;
 pub use stemmata_runtimes::handoff::{HANDOFF_TOKENS_DEFAULT, HANDOFF_TOKENS_MIN};
 pub use stemmata_runtimes::repair::Change;
-pub use stemmata_runtimes::translate::{LossReport, runtime_of};
+pub use stemmata_runtimes::translate::runtime_of;
 pub use stemmata_store::{OpenFor, Patience};
 pub use stemmata_tokens as tokens;
 pub use temporary::{TempFile, TempFiles, TempFolder};
 pub use verbs::annotate::Update;
 pub use verbs::around::{Around, AroundEntry, AroundQuery};
-pub use verbs::artifact::{ARTIFACT_READ_BYTES_MAX, ArtifactText};
-pub use verbs::blame::{BlameQuery, LineOrigin};
+pub use verbs::artifact::ARTIFACT_READ_BYTES_MAX;
+pub use verbs::blame::BlameQuery;
 pub use verbs::brief::HandedBrief;
 pub use verbs::checkpoint::{CheckpointContent, CheckpointRequest};
 pub use verbs::checkpoint_file::{
@@ -139,11 +138,8 @@ pub use verbs::collect::{CollectOptions, CollectPlan, CollectReport, RetiredSess
 pub use verbs::compact::{
     CompactOf, CompactWanted, CompactWith, Compacted, KEEP_RECENT_TOKENS, NewestCompaction, pinned_before,
 };
-pub use verbs::compare::{ChainSide, Comparison};
 pub use verbs::copies::Copy;
-pub use verbs::costs::{ChainBytes, ChainCost, StoreCosts};
 pub use verbs::doctor::Diagnosis;
-pub use verbs::export::Exported;
 pub use verbs::find::{CANDIDATES_MAX, Meant, MeantRange};
 pub use verbs::forget::{Branch, ForgetOptions, ForgetPlan, ForgetReport, ForgetTarget};
 pub use verbs::handoff::{HandedOff, Narrative};
@@ -160,12 +156,12 @@ pub use verbs::place::record::{PlacementRecord, WrittenFile};
 pub use verbs::place::undo::{CopyFile, handed_over};
 pub use verbs::place::{PlaceOptions, Placed, PreparedPlacement};
 pub use verbs::recover::{BetterState, JudgedBy, RecoveredCopy, TranscriptState};
-pub use verbs::scan::files::{FileSecret, ScannedFiles};
+pub use verbs::scan::files::ScannedFiles;
 pub use verbs::scan::{FoundIn, Holder, ScanPlace, ScanTarget, Scanned, SecretFound};
 pub use verbs::scrub::{ScrubPlan, ScrubReport, ScrubTarget};
 pub use verbs::sessions::figures::SessionFigures;
 pub use verbs::sessions::shown::{session_shown, title_shown};
-pub use verbs::sessions::stats::{Stats, StatsQuery, StatsRow};
+pub use verbs::sessions::stats::StatsQuery;
 pub use verbs::sessions::totals::SessionTotals;
 pub use verbs::sessions::{SessionCounts, SessionOnly, SessionQuery, SessionRow, SessionRows, turns_of};
 pub use verbs::short_id::ShortId;

@@ -64,15 +64,6 @@ pub enum ProjectTrust {
     },
 }
 
-/// Rules of a project that were met and do not count.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UntrustedRules {
-    /// The file.
-    pub path: PathBuf,
-    /// Why they do not count.
-    pub reason: String,
-}
-
 /// Collects rules of projects that were met and do not count, from all engines that it is given to.
 #[derive(Debug, Clone, Default)]
 pub struct UntrustedMet {
@@ -88,14 +79,9 @@ impl UntrustedMet {
         }
     }
 
-    /// Returns what was met so far.
-    pub fn list(&self) -> Vec<UntrustedRules> {
-        let Ok(reasons) = self.reasons.lock() else { return Vec::new() };
-        let of = |(path, reason): (&PathBuf, &String)| UntrustedRules {
-            path: path.clone(),
-            reason: reason.clone(),
-        };
-        reasons.iter().map(of).collect()
+    /// Returns the files that were met so far, and why each does not count.
+    pub fn list(&self) -> BTreeMap<PathBuf, String> {
+        self.reasons.lock().map(|reasons| reasons.clone()).unwrap_or_default()
     }
 }
 

@@ -39,7 +39,6 @@ pub use hits::{HitPlace, SearchHit, SearchReason};
 pub(crate) use passage::{BesideHit, Passage};
 pub use settle::{IndexTrouble, SettleBudget, Settled};
 pub(crate) use slot::IndexSlot;
-pub use status::{IndexReport, IndexState};
 pub(crate) use text::text_of;
 
 use crate::engine::Engine;

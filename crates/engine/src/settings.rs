@@ -7,6 +7,7 @@ mod prices;
 mod table;
 mod templates;
 
+use stemmata_api::v1::ModelPrice;
 use stemmata_model::{Granularity, Tokens};
 use stemmata_prompt::guard::WindowSettings;
 use stemmata_prompt::tool_output::OutputLimits;
@@ -18,7 +19,7 @@ use crate::capture::sidecars::KeptSidecars;
 use crate::retention::RetentionRules;
 
 pub use keys::{Setting, SettingDefault, SettingShape};
-pub use prices::ModelPrice;
+pub(crate) use prices::cost_micros;
 pub use table::SETTINGS;
 pub use templates::{AgentConfig, Configured, ReadFile, Templates, template_fields};
 
@@ -219,7 +220,7 @@ impl Settings {
             tools: tools(&read)?,
             prices: read
                 .text("stats.prices")?
-                .map_or_else(Vec::new, |list| keys::parts(&list).filter_map(ModelPrice::read).collect()),
+                .map_or_else(Vec::new, |list| keys::parts(&list).filter_map(prices::price).collect()),
             llm: llm(&read)?,
         })
     }

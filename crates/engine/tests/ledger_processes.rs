@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use stemmata_engine::{Clock, Engine, EventFilter, Identity, RandomIds, StartAt, Subscription};
+use stemmata_engine::{Clock, Engine, EventFilter, FollowFrom, Identity, RandomIds, Subscription};
 use stemmata_model::{Event, MachineId, Payload, Timestamp, topics};
 use stemmata_store::conformance::ledger::builders::{ledger, said};
 use stemmata_store::{EventQuery, SqliteOptions, SqliteStore};
@@ -48,7 +48,7 @@ fn engine(home: &Path) -> Engine {
     Engine::over(Arc::new(store), Arc::new(FixedClock), Arc::new(RandomIds), identity)
 }
 
-fn subscribed(engine: &Engine, from: StartAt) -> Subscription {
+fn subscribed(engine: &Engine, from: FollowFrom) -> Subscription {
     engine.subscribe(&ledger("c"), EventFilter::default(), from).expect("subscribed")
 }
 
@@ -65,7 +65,7 @@ fn write(engine: &Engine, number: &str) {
 /// Reads as several short-lived readers of one name do, and prints the numbers.
 fn read(engine: &Engine, name: &str) {
     loop {
-        let mut subscription = subscribed(engine, StartAt::Named(name.to_owned()));
+        let mut subscription = subscribed(engine, FollowFrom::Cursor(name.to_owned()));
         for _ in 0..TURN {
             let event = subscription.next(LONG).expect("a read").expect("an event is missing");
             subscription.acknowledge().expect("kept");
@@ -106,7 +106,7 @@ fn every_event_reaches_every_process_once() {
     let (home, begun) = (tempfile::tempdir().expect("a folder"), Instant::now());
     let engine = engine(home.path());
     engine.create_cluster(&ledger("c")).expect("made");
-    let mut subscription = subscribed(&engine, StartAt::Now);
+    let mut subscription = subscribed(&engine, FollowFrom::Now);
     let readers: Vec<Child> = (0..2).map(|number| start(format!("read-r{number}"), home.path())).collect();
     let writers: Vec<Child> =
         (0..WRITERS).map(|number| start(format!("write-{number}"), home.path())).collect();

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ArtifactId, CanonicalEncoder, CommitId, FormatId, RulesHash, Template, Timestamp};
+use crate::{ArtifactId, CanonicalEncoder, CommitId, EntryId, FormatId, RulesHash, Template, Timestamp};
 
 /// What a commit's artifact is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -207,6 +207,32 @@ impl FromStr for Granularity {
                 .ok_or_else(|| ParseGranularityError(text.to_owned())),
         }
     }
+}
+
+/// Why two commits belong together. Links merge as a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline, with = "String"))]
+pub enum LinkKind {
+    /// `from` was copied, forked or translated from `to` by an outside program.
+    DerivedFrom,
+    /// `from` is the root of a subagent that an entry of `to` started.
+    Subagent,
+}
+
+/// A link between commits other than a parent link.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Link {
+    /// The commit that depends.
+    pub from: CommitId,
+    /// `derived_from` or `subagent`.
+    pub kind: LinkKind,
+    /// The commit that it depends on.
+    pub to: CommitId,
+    /// The entry of `to` that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry: Option<EntryId>,
 }
 
 #[cfg(test)]

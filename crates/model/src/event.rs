@@ -8,6 +8,8 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{ArtifactId, Json, Party, SessionId, Timestamp, Topic, topics};
 
 /// The greatest sequence number: what SQLite and most languages' signed integers hold.
@@ -216,6 +218,20 @@ pub fn may_replay(topic: &Topic, data: Option<&Json>, metadata: Option<&Json>) -
         Some(policy) if policy.as_str() == Some("context") => true,
         _ => !matches!(topic.as_str(), topics::AGENT_OUTPUT | topics::TOOL_OUTPUT),
     }
+}
+
+/// When an append is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// When it is durable, with a sync of its own.
+    Full,
+    /// When it is durable; appends that wait at the same time share one sync.
+    #[default]
+    Batch,
+    /// When others can read it: a power cut may lose it, and nothing that came before it.
+    None,
 }
 
 #[cfg(test)]

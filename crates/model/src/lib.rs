@@ -8,11 +8,13 @@ mod canonical;
 mod commit;
 mod entry;
 mod event;
+mod export;
 mod group;
 mod ids;
 mod json;
 mod links;
 mod loose;
+mod losses;
 mod maker;
 mod names;
 mod note;
@@ -27,9 +29,14 @@ pub mod topics;
 mod work;
 
 pub use canonical::{CanonicalEncoder, artifact_id};
-pub use commit::{Closure, Commit, CommitCore, CommitType, Counts, Granularity, ParseGranularityError};
+pub use commit::{
+    Closure, Commit, CommitCore, CommitType, Counts, Granularity, Link, LinkKind, ParseGranularityError,
+};
 pub use entry::{Body, Entry, EntryKind, EntryMeta, ImageSource, NativeSpan, Part, Role, Usage, Visibility};
-pub use event::{Event, EventSeq, Gone, NewEvent, NewPayload, ParseSeqError, Payload, may_replay};
+pub use event::{
+    Durability, Event, EventSeq, Gone, NewEvent, NewPayload, ParseSeqError, Payload, may_replay,
+};
+pub use export::ExportForm;
 pub use group::{ToolGroup, Turn, group_tools, turns};
 pub use ids::{
     ArtifactId, ArtifactPrefix, CommitId, CommitPrefix, IdKind, PREFIX_CHARS_MIN, ParseIdError, RulesHash,
@@ -38,6 +45,7 @@ pub use ids::{
 pub use json::{Json, JsonError};
 pub use links::Links;
 pub use loose::{REPLACED, json_text, lone_surrogates};
+pub use losses::{LOSSES_MAX, Loss, LossAction, Losses};
 pub use maker::Maker;
 pub use names::{
     EntryId, FormatId, LedgerId, MachineId, NAME_BYTES_MAX, NEWEST_WORDS, NameError, Party, Principal,

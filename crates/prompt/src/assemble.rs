@@ -17,7 +17,7 @@ mod select_packs;
 #[cfg(test)]
 mod tests;
 
-pub use facts::{CurrentTask, TaskFacts};
+pub use facts::TaskFacts;
 pub use guard::TRUNCATION_NOTICE;
 pub use metrics::metrics;
 pub use metrics::pack as pack_as_in_seed;

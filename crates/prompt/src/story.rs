@@ -11,8 +11,8 @@ mod session;
 mod turn;
 
 pub use change::{ChangeForm, change_text, committed_last};
-pub use effort::{Effort, EffortFold, EffortKey, ReportedTokens, SLOT_MICROS};
-pub use outline::{FileLines, IDLE_MICROS, Prompt, TurnOutcome, TurnOutline, outlines};
+pub use effort::{Effort, EffortFold, EffortKey, SLOT_MICROS};
+pub use outline::{FileLines, IDLE_MICROS, Prompt, TurnOutcome, TurnOutline, changed_files, outlines};
 pub use prompt::{Frame, is_main, prompt_text, sidechain_of};
-pub use session::{SessionError, SessionFold, SessionStory, SessionTurn};
+pub use session::{SessionFold, SessionStory, SessionTurn};
 pub use turn::{Told, TurnCall, TurnPiece, pieces};

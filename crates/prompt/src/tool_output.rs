@@ -18,7 +18,7 @@ pub use archive::{ArchivePlan, ArchivedGroup, counted_results, plan_archive};
 pub use cut::head_tail;
 pub use limits::{Extent, Keep, OutputLimits};
 pub use normalize::{Cut, Normalized, Spill, normalize, text_of, with_text};
-pub use range::{RangeRead, RangeReader, RangeUnit, TextPlace, TextRange};
+pub use range::{RangeRead, RangeReader, TextPlace, TextRange, first_of};
 pub use spill::{SpillPlace, noticed_artifact, spill_notice};
 pub use stored::{
     HEAD_BYTES_MAX, OUTPUT_BYTES_MAX, OutputPart, StoredOutput, line_artifact, part_line, part_text,

@@ -15,8 +15,8 @@ mod result;
 mod split;
 
 pub use config::{
-    CompactSettings, Due, EffectiveLimit, LimitFrom, LimitRow, ToolSummaryStrategy, WindowConfig,
-    WindowConfigError, WindowConfigSettings,
+    CompactSettings, Due, EffectiveLimit, LimitFrom, ToolSummaryStrategy, WindowConfig, WindowConfigError,
+    WindowConfigSettings,
 };
 pub use estimate::{
     Estimated, EstimatedFrom, Measure, Unbelievable, believed, entry_tokens, estimate, held_tokens, reported,

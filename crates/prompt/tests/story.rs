@@ -116,7 +116,7 @@ fn an_error_names_what_fixed_it() {
     // Tests fail, a file is changed, tests pass.
     let story = folded(&conversation(&[vec![1, 0, 2]]));
     let [error] = story.errors.as_slice() else { panic!("one error: {:?}", story.errors) };
-    assert_eq!((error.what.as_str(), error.is_resolved, error.turn), ("cargo test", true, Some(1)));
+    assert_eq!((error.what.as_str(), error.resolved, error.prompt), ("cargo test", true, Some(1)));
     assert_eq!(error.fixed_by, ["src/a.rs"]);
     let outline = &story.turns[0].outline;
     assert_eq!((outline.tests_passed, outline.tests_failed), (1, 1));
@@ -198,7 +198,7 @@ fn an_output_that_was_reported_in_part_is_no_sum() {
         };
         folded(&[(0..4).map(said).collect()]).tokens.expect("reported")
     };
-    assert!(answers(3).is_output_partial);
+    assert!(answers(3).output_partial);
     let whole = answers(240);
-    assert_eq!((whole.output, whole.input, whole.is_output_partial), (960, 40, false));
+    assert_eq!((whole.output, whole.input, whole.output_partial), (960, 40, false));
 }

@@ -15,33 +15,7 @@ mod tests;
 
 use std::fmt::{self, Write};
 
-use stemmata_model::{Entry, EntryKind, Part, Timestamp};
-
-/// A form to export in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
-#[strum(serialize_all = "kebab-case")]
-pub enum Projection {
-    /// The Agent Trajectory Interchange Format: one JSON document of steps.
-    Atif,
-    /// Session updates of the Agent Client Protocol, one JSON-RPC notification a line.
-    Acp,
-    /// The attributes of OpenTelemetry's conventions for generative AI, one JSON document.
-    OtelGenai,
-    /// A document to read and to edit.
-    Markdown,
-    /// One page to read in a browser, which needs nothing else.
-    Html,
-}
-
-impl Projection {
-    /// All of them, in the order in which they are offered.
-    pub const ALL: [Self; 5] = [Self::Html, Self::Markdown, Self::Atif, Self::Acp, Self::OtelGenai];
-
-    /// Returns the name used in JSON output.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
+use stemmata_model::{Entry, EntryKind, ExportForm, Part, Timestamp};
 
 /// What stands at the head of an export.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -66,14 +40,14 @@ pub struct About {
 ///
 /// # Errors
 /// The sink's.
-pub fn export(projection: Projection, about: &About, entries: &[Entry], out: &mut dyn Write) -> fmt::Result {
+pub fn export(projection: ExportForm, about: &About, entries: &[Entry], out: &mut dyn Write) -> fmt::Result {
     let shown: Vec<&Entry> = entries.iter().filter(|entry| is_shown(entry)).collect();
     match projection {
-        Projection::Atif => atif::write(about, &shown, out),
-        Projection::Acp => acp::write(about, &shown, out),
-        Projection::OtelGenai => otel::write(about, &shown, out),
-        Projection::Markdown => markdown::write(about, &shown, out),
-        Projection::Html => html::write(about, &shown, out),
+        ExportForm::Atif => atif::write(about, &shown, out),
+        ExportForm::Acp => acp::write(about, &shown, out),
+        ExportForm::OtelGenai => otel::write(about, &shown, out),
+        ExportForm::Markdown => markdown::write(about, &shown, out),
+        ExportForm::Html => html::write(about, &shown, out),
     }
 }
 

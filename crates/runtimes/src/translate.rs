@@ -4,16 +4,16 @@
 //! or dropped is decided here and nowhere else.
 
 mod intake;
-mod loss;
 mod parts;
 mod tools;
 
 use std::collections::HashMap;
 
-use stemmata_model::{Entry, EntryId, EntryKind, EntryMeta, FormatId, Maker, Part, Role, Visibility};
+use stemmata_model::{
+    Entry, EntryId, EntryKind, EntryMeta, FormatId, LossAction, Losses, Maker, Part, Role, Visibility,
+};
 
 pub use intake::{Files, Intake, IntakeRow, Reasoning};
-pub use loss::{Action, LOSSES_MAX, Loss, LossReport};
 
 use crate::adapter::PlanStop;
 use crate::calls::CallNames;
@@ -24,7 +24,7 @@ pub struct Translated {
     /// The entries, each the child of the one before.
     pub entries: Vec<Entry>,
     /// What did not come across, and what came across changed.
-    pub report: LossReport,
+    pub report: Losses,
     /// Compactions that were left out, for what they stand for is there.
     pub skipped_compactions: u64,
 }
@@ -52,7 +52,7 @@ pub fn translate_from(stop: PlanStop, entries: Vec<Entry>, from: &FormatId, to: 
         from_intake: intake::of_runtime(runtime_of(from)),
         to: runtime_of(to),
         to_intake: intake::of_runtime(runtime_of(to)),
-        report: LossReport::new(from, to),
+        report: Losses::new(from, to),
         out: Vec::new(),
         run: None,
         seen: HashMap::new(),
@@ -88,7 +88,7 @@ struct Translator<'f> {
     from_intake: &'static Intake,
     to: &'f str,
     to_intake: &'static Intake,
-    report: LossReport,
+    report: Losses,
     out: Vec<Entry>,
     /// The message that consecutive answers are: loaders merge lines by it.
     run: Option<String>,
@@ -114,11 +114,11 @@ impl Translator<'_> {
         }
         if entry.meta.sidechain.is_some() && !is_side {
             let reason = "a message of a subagent, whose conversation is a chain of its own";
-            return self.report.add(&entry.id, Action::Dropped, "entry", reason);
+            return self.report.add(&entry.id, LossAction::Dropped, "entry", reason);
         }
         if self.is_own_instruction(&entry) {
             let reason = format!("an instruction that {} gives; {} gives its own", self.from, self.to);
-            return self.report.add(&entry.id, Action::Dropped, "entry", &reason);
+            return self.report.add(&entry.id, LossAction::Dropped, "entry", &reason);
         }
         let provider = entry.meta.model.as_deref().and_then(Maker::of_model).or(self.from_intake.maker);
         let change = parts::Change {

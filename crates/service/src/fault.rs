@@ -59,10 +59,6 @@ bad_values! {
     JsonError => BadJson,
 }
 
-fn candidate(one: &stemmata_engine::Candidate) -> Candidate {
-    Candidate { id: one.id.clone(), summary: one.summary.clone() }
-}
-
 const fn several(what: Wanted) -> Code {
     match what {
         Wanted::OpenTask => Code::TaskAmbiguous,
@@ -86,15 +82,15 @@ pub fn problem_of(error: &EngineError) -> Problem {
             problem.with("prompts", prompts)
         }
         EngineError::NoReference { text, near } => {
-            say(Code::ReferenceNotFound, error).with("name", text).among(near.iter().map(candidate))
+            say(Code::ReferenceNotFound, error).with("name", text).among(near.iter().cloned())
         }
         EngineError::ModelUnknown { model, .. } => say(Code::ModelUnknown, error).with("model", model),
         EngineError::NothingThere { what, place } => nothing_there(*what, place, error),
         EngineError::Ambiguous { candidates: of, .. } => {
-            say(Code::Ambiguous, error).among(of.iter().map(candidate))
+            say(Code::Ambiguous, error).among(of.iter().cloned())
         }
         EngineError::Several { what, candidates, .. } => {
-            say(several(*what), error).among(candidates.iter().map(candidate))
+            say(several(*what), error).among(candidates.iter().cloned())
         }
         EngineError::NoAncestor { ctx, stop, .. } => {
             say(Code::NotAnAncestor, error).with("ctx", ctx).with("stop", stop)

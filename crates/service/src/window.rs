@@ -1,6 +1,6 @@
 //! The limits of a context window, as they are configured. Asks no store.
 
-use stemmata_api::v1::{WindowLimit, WindowLimits};
+use stemmata_api::v1::WindowLimits;
 use stemmata_api::{Answer, Code, Problem};
 use stemmata_engine::prompt::guard::Window;
 use stemmata_engine::prompt::window::{WindowConfig, WindowConfigSettings};
@@ -42,11 +42,5 @@ pub fn window_limits(settings: &Settings, tokens: Option<u64>, model: Option<&st
         output: settings.tools.limits,
     })
     .map_err(|error| bad(error.to_string()))?;
-    let rows = config.explain().into_iter().map(|row| WindowLimit {
-        name: row.name.to_owned(),
-        value: row.value,
-        unit: row.unit.to_owned(),
-        acts: row.acts.to_owned(),
-    });
-    Ok(WindowLimits { limit, limit_from, assumed, limits: rows.collect() })
+    Ok(WindowLimits { limit, limit_from, assumed, limits: config.explain() })
 }

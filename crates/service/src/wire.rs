@@ -2,7 +2,6 @@
 //!
 //! What they mean is the engine's, how they are written is the wire types'.
 
-pub(crate) mod bundle;
 pub(crate) mod client;
 pub(crate) mod commit;
 pub(crate) mod context;
@@ -21,32 +20,10 @@ pub(crate) mod sidecar;
 pub(crate) mod state;
 pub(crate) mod story;
 
-use stemmata_api::{RawJson, v1};
-use stemmata_engine::LossReport;
+use stemmata_api::RawJson;
 use stemmata_model::Json;
 
 /// Returns JSON as it was given.
 pub(crate) fn raw(json: &Json) -> RawJson {
     RawJson::parse(json.as_str()).expect("a `Json` was checked when it was made")
-}
-
-/// Returns the wire form of what a translation lost.
-pub(crate) fn losses(report: &LossReport) -> v1::Losses {
-    let losses = report.losses.iter().map(|loss| v1::Loss {
-        entry: loss.entry.clone(),
-        action: loss.action.as_str().to_owned(),
-        part: loss.part.to_owned(),
-        reason: loss.reason.clone(),
-        tool: loss.tool.clone(),
-    });
-    v1::Losses {
-        from: report.from.clone(),
-        to: report.to.clone(),
-        kept: report.kept,
-        changed: report.changed,
-        dropped: report.dropped,
-        unsaid: report.unsaid,
-        entries: losses.collect(),
-        unlisted: report.unlisted,
-    }
 }

@@ -1,9 +1,11 @@
 //! What can be written: the items of a batch, and the records they carry.
 
 use stemmata_model::{
-    ArtifactId, Closure, CommitCore, CommitId, Counts, EntryId, FormatId, Granularity, LedgerId, MachineId,
-    Principal, RulesHash, SessionId, Sighting, SummarySource, Template, Timestamp, artifact_id,
+    ArtifactId, Closure, CommitCore, CommitId, Counts, FormatId, Granularity, LedgerId, MachineId, Principal,
+    RulesHash, SessionId, Sighting, SummarySource, Template, Timestamp, artifact_id,
 };
+
+pub use stemmata_model::{Link, LinkKind};
 
 use crate::ledger::{Append, Coverage, LedgerChange, SavedState};
 
@@ -193,28 +195,6 @@ pub struct Placement {
     pub keyed_hash: [u8; 32],
     /// When it was placed.
     pub placed_at: Timestamp,
-}
-
-/// Why two commits belong together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum LinkKind {
-    /// `from` was copied, forked or translated from `to` by an outside program.
-    DerivedFrom,
-    /// `from` is the root of a subagent that an entry of `to` started.
-    Subagent,
-}
-
-/// A link between commits that is no parent link. Merges as a set.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Link {
-    /// The commit that depends.
-    pub from: CommitId,
-    /// Why.
-    pub kind: LinkKind,
-    /// The commit that it depends on.
-    pub to: CommitId,
-    /// The entry of `to` that it is about.
-    pub entry: Option<EntryId>,
 }
 
 /// One change of a commit's mutable metadata.

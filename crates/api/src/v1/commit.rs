@@ -8,7 +8,7 @@ use stemmata_model::{
     RulesHash, SessionId, SummarySource, Template, ThreadId, TicketId, Timestamp, Trigger,
 };
 
-use super::{OverviewTurn, SessionOverview, ShownTurn, Source, TreeRun, TreeSubagent};
+use super::{Link, OverviewTurn, SessionOverview, ShownTurn, Source, TreeRun, TreeSubagent};
 use crate::PageRequest;
 
 /// Bytes of one checkpoint's content at most: a delta is kilobytes, a whole context of today's largest windows some megabytes.
@@ -163,21 +163,6 @@ pub struct Sighting {
     /// The bytes of a transcript that it was read from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
-}
-
-/// A link between commits other than a parent link.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct Link {
-    /// The commit that depends.
-    pub from: CommitId,
-    /// `derived_from` or `subagent`.
-    pub kind: String,
-    /// The commit that it depends on.
-    pub to: CommitId,
-    /// The entry of `to` that it is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub entry: Option<EntryId>,
 }
 
 /// A change of what stands beside a commit.

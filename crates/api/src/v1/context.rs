@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stemmata_model::{Closure, CommitId, FormatId, SessionId};
 
-use super::{FoundRange, Note, Placed};
+use super::{ExportForm, FoundRange, Losses, Note, Placed};
 
 /// Tokens that a context is told in unless another budget is given.
 pub const HANDOFF_TOKENS_DEFAULT: u64 = 8_000;
@@ -106,45 +106,6 @@ pub struct Exported {
     /// The file; absent where it went to standard output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-}
-
-/// What a translation did not keep as it was.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct Losses {
-    /// The format that was read.
-    pub from: String,
-    /// The format that was written.
-    pub to: String,
-    /// Entries of the conversation that are in the result.
-    pub kept: u64,
-    /// Entries of them in which something changed or is missing.
-    pub changed: u64,
-    /// Entries of the conversation that are not in the result.
-    pub dropped: u64,
-    /// Records that no model sees, which do not come across.
-    pub unsaid: u64,
-    /// The losses, in the order of the entries.
-    pub entries: Vec<Loss>,
-    /// Losses that are not listed, because there are too many.
-    pub unlisted: u64,
-}
-
-/// One thing that did not come across as it was.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-pub struct Loss {
-    /// The entry it was part of.
-    pub entry: String,
-    /// `changed`, `dropped`, or `kept` for a call as it was of a tool that the target does not have.
-    pub action: String,
-    /// `entry`, `text`, `thinking`, `tool_name`, `tool_error`, `image`, `file` or `opaque`.
-    pub part: String,
-    /// What it was and why: `a thought that only Anthropic can read`.
-    pub reason: String,
-    /// The tool of a call that is kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool: Option<String>,
 }
 
 /// An entry whose parent is not part of a context.
@@ -434,38 +395,5 @@ pub enum HandoffReader {
 impl HandoffReader {
     const fn agent() -> Self {
         Self::Agent
-    }
-}
-
-/// A form of an export.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum ExportForm {
-    /// One page to read.
-    Html,
-    /// Text with headings.
-    Markdown,
-    /// The agent trajectory interchange format.
-    Atif,
-    /// Updates of the agent client protocol.
-    Acp,
-    /// OpenTelemetry's conventions for generative AI.
-    OtelGenai,
-}
-
-impl ExportForm {
-    /// All of them, in the order in which they are offered.
-    pub const ALL: [Self; 5] = [Self::Html, Self::Markdown, Self::Atif, Self::Acp, Self::OtelGenai];
-
-    /// Returns its word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Html => "html",
-            Self::Markdown => "markdown",
-            Self::Atif => "atif",
-            Self::Acp => "acp",
-            Self::OtelGenai => "otel-genai",
-        }
     }
 }

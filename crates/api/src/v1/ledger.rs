@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stemmata_model::{ArtifactId, CommitId, EventSeq, LedgerId, Party, SessionId, Timestamp, Topic};
 
-use super::Note;
+use super::{Durability, Note};
 use crate::{PageRequest, PlanDigest, RawJson};
 
 /// Events of one append at most.
@@ -361,19 +361,6 @@ pub struct ForgetEventsRequest {
     /// The numbers of events; only with a ledger.
     #[serde(default)]
     pub events: Vec<EventSeq>,
-}
-
-/// When an append is answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Durability {
-    /// When it is durable, with a sync of its own.
-    Full,
-    /// When it is durable; appends that wait at the same time share one sync.
-    Batch,
-    /// When others can read it: a power cut may lose it, and nothing that came before it.
-    None,
 }
 
 /// Where following begins.

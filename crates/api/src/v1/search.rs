@@ -305,12 +305,31 @@ pub struct EntryText {
     pub is_match: bool,
 }
 
+/// The state of an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(inline, with = "String"))]
+#[serde(rename_all = "snake_case")]
+pub enum IndexState {
+    /// It has everything that the store has.
+    Whole,
+    /// It does not have the newest commits.
+    Behind,
+    /// There is no index.
+    Missing,
+    /// It cannot be read. The next search rebuilds it.
+    Damaged,
+    /// An older version made it. The next search rebuilds it.
+    Older,
+    /// A newer version made it.
+    Newer,
+}
+
 /// How the index is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct IndexStatus {
     /// `whole`, `behind`, `missing`, `damaged`, `older`, `newer`.
-    pub state: String,
+    pub state: IndexState,
     /// Entries that it holds.
     pub entries: u64,
     /// Bytes of its files.

@@ -279,6 +279,20 @@ pub struct ReportedTokens {
     pub output_partial: bool,
 }
 
+impl ReportedTokens {
+    /// None.
+    pub const NONE: Self = Self { input: 0, output: 0, cache_read: 0, cache_write: 0, output_partial: false };
+
+    /// Adds others.
+    pub const fn add(&mut self, other: Self) {
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
+        self.output_partial |= other.output_partial;
+    }
+}
+
 /// An error, and what resolved it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

@@ -1,7 +1,7 @@
 //! `index`: how the search index is, and making it anew.
 
 use stemmata_api::Control;
-use stemmata_api::v1::IndexStatus;
+use stemmata_api::v1::{IndexState, IndexStatus};
 
 use crate::args::maintain::{Index, IndexCommand};
 use crate::errors::{CliError, Exit};
@@ -30,13 +30,15 @@ pub(crate) fn run(app: &App, args: &Index) -> Result<Exit, CliError> {
 
 fn told(status: &IndexStatus) -> String {
     let behind = many(status.behind_commits, "commit");
-    let state = match status.state.as_str() {
-        "whole" => "has all that is stored".to_owned(),
-        "behind" => format!("lacks {behind}; the next search takes them in"),
-        "missing" => format!("is not there; the next search makes it of {behind}"),
-        "damaged" => "is damaged; the next search sets it aside and rebuilds it".to_owned(),
-        "older" => "was made by another version; the next search rebuilds it".to_owned(),
-        _ => "was made by a newer version of this program, which this one leaves alone".to_owned(),
+    let state = match status.state {
+        IndexState::Whole => "has all that is stored".to_owned(),
+        IndexState::Behind => format!("lacks {behind}; the next search takes them in"),
+        IndexState::Missing => format!("is not there; the next search makes it of {behind}"),
+        IndexState::Damaged => "is damaged; the next search sets it aside and rebuilds it".to_owned(),
+        IndexState::Older => "was made by another version; the next search rebuilds it".to_owned(),
+        IndexState::Newer => {
+            "was made by a newer version of this program, which this one leaves alone".to_owned()
+        }
     };
     let skipped = match status.skipped_commits {
         0 => String::new(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use stemmata_api::Control;
 use stemmata_api::v1::{Found, Losses, Placed, Session};
-use stemmata_model::{CommitId, FormatId};
+use stemmata_model::{CommitId, FormatId, LossAction};
 use stemmata_service::PlaceRequest;
 
 use crate::args::give::Placement;
@@ -235,8 +235,8 @@ pub(crate) fn say_losses(app: &App, losses: Option<&Losses>, made: u64) {
 }
 
 fn told_losses(losses: &Losses, made: u64) -> Vec<String> {
-    let of = |action: &'static str| losses.entries.iter().filter(move |loss| loss.action == action);
-    let is_all = losses.unlisted == 0 && of("dropped").all(|loss| loss.part == "thinking");
+    let of = |action: LossAction| losses.entries.iter().filter(move |loss| loss.action == action);
+    let is_all = losses.unlisted == 0 && of(LossAction::Dropped).all(|loss| loss.part == "thinking");
     let all = if is_all && losses.kept > 1 { "All " } else { "" };
     // Clients divide one conversation into messages of their own.
     let there =
@@ -247,12 +247,12 @@ fn told_losses(losses: &Losses, made: u64) -> Vec<String> {
         client_of(&losses.from),
         client_of(&losses.to)
     )];
-    for (action, what) in [("dropped", "Left out"), ("changed", "Changed")] {
+    for (action, what) in [(LossAction::Dropped, "Left out"), (LossAction::Changed, "Changed")] {
         let told = counted(of(action).map(|loss| loss.reason.as_str()), &numbered);
         lines.extend((!told.is_empty()).then(|| format!("{what}: {}", told.join("; "))));
     }
     let calls = |count: u64, tool: &str| format!("`{tool}` ({})", many(count, "call"));
-    let tools = counted(of("kept").filter_map(|loss| loss.tool.as_deref()), &calls);
+    let tools = counted(of(LossAction::Kept).filter_map(|loss| loss.tool.as_deref()), &calls);
     if !tools.is_empty() {
         lines.push(format!("Kept as they are, though the client has no such tools: {}", tools.join(", ")));
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stemmata_api::v1::{ModelPrice, Stats, StatsBy, StatsRequest, StatsRow};
+use stemmata_api::v1::{Stats, StatsBy, StatsRequest, StatsRow};
 
 use crate::args::browse::{Stats as Arguments, StatsRows};
 use crate::commands::list::say_rest;
@@ -30,7 +30,6 @@ pub(crate) fn run(app: &App, args: &Arguments) -> Result<Exit, CliError> {
     let here = args.here.then(|| here(app));
     let since = args.since.as_deref().map(|text| time::parse(text, app.now())).transpose()?;
     let until = args.until.as_deref().map(|text| time::parse_end(text, app.now())).transpose()?;
-    let prices = app.config.settings(&app.environment)?.prices;
     let request = StatsRequest {
         by: match args.by {
             StatsRows::Day => StatsBy::Day,
@@ -45,16 +44,7 @@ pub(crate) fn run(app: &App, args: &Arguments) -> Result<Exit, CliError> {
         since,
         until,
         utc_offset_minutes: offset_minutes(app),
-        prices: prices
-            .into_iter()
-            .map(|price| ModelPrice {
-                model: price.model,
-                input_micros: price.input,
-                output_micros: price.output,
-                cache_read_micros: price.cache_read,
-                cache_write_micros: price.cache_write,
-            })
-            .collect(),
+        prices: app.config.settings(&app.environment)?.prices,
     };
     let mut stats = progress::watched(app, |control| Ok(app.service()?.stats(&request, control)?))?;
     let wanted = rows(args.limit, app.console.json);

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use stemmata_api::v1::{Commit, Tree, TreeRun, TreeSubagent};
-use stemmata_model::{CommitId, Timestamp};
+use stemmata_model::{CommitId, LinkKind, Timestamp};
 
 use crate::output::commit::{ShortIds, mark, names};
 use crate::output::put;
@@ -96,7 +96,7 @@ impl Drawing {
         let (id, when) = (self.ids.cut(node.id), time::ago(node.created_at, self.now));
         let mut tail = names(node, usize::MAX);
         for link in node.links.iter().flatten().take(LINKS_MAX) {
-            if link.kind == "derived_from" && link.from == node.id {
+            if link.kind == LinkKind::DerivedFrom && link.from == node.id {
                 tail.push((Style::Faint, format!("⑂ copy of {}", self.ids.cut(link.to))));
             }
         }

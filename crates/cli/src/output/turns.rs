@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use stemmata_api::v1::{Commit, CommitType, OverviewTurn, Tree, TreeSubagent};
-use stemmata_model::{Closure, CommitId, Timestamp};
+use stemmata_model::{Closure, CommitId, LinkKind, Timestamp};
 
 use crate::output::commit::{ShortIds, mark, names};
 use crate::output::outline::{self, moment, painted};
@@ -203,7 +203,7 @@ impl TurnDrawing {
         let mut names = if is_last { names(node, usize::MAX) } else { Vec::new() };
         if is_last {
             let links = node.links.iter().flatten();
-            let copies = links.filter(|link| link.kind == "derived_from" && link.from == node.id);
+            let copies = links.filter(|link| link.kind == LinkKind::DerivedFrom && link.from == node.id);
             names.extend(copies.map(|link| (Style::Faint, format!("⑂ copy of {}", self.ids.cut(link.to)))));
             names.extend((node.id == self.here).then(|| (Style::Strong, "◀".to_owned())));
         }

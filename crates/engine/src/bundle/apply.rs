@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use stemmata_api::v1::BundleShown;
+use stemmata_api::v1::{BundleImported, BundleShown};
 use stemmata_model::{Closure, Note, NoteCode, to_u64};
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{BATCH_WRITES_MAX, Commits};
@@ -39,33 +39,6 @@ impl Default for BundleImportOptions {
     fn default() -> Self {
         Self { limits: BundleLimits::default(), dry_run: false, batch_writes_max: BATCH_WRITES_MAX }
     }
-}
-
-/// What an import did, or would do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BundleImported {
-    /// What the bundle holds.
-    pub summary: BundleShown,
-    /// Commits that were not here.
-    pub new_commits: u64,
-    /// Commits that were here.
-    pub known_commits: u64,
-    /// Commits that were not taken: they were forgotten here, or continue such a one.
-    pub skipped_commits: u64,
-    /// Sessions that are new here or were told of better than before.
-    pub sessions: u64,
-    /// Files beside transcripts that are new here or have another state than before.
-    pub sidecars: u64,
-    /// Links of which only one end is here.
-    pub links_left_out: u64,
-    /// Bytes of content that were not here, uncompressed.
-    pub new_bytes: u64,
-    /// Bytes that they take in storage.
-    pub stored_bytes: u64,
-    /// New commits that went through other redaction rules than ours.
-    pub other_rules_commits: u64,
-    /// What the user should know.
-    pub notes: Vec<Note>,
 }
 
 /// What becomes of a commit.
@@ -104,7 +77,8 @@ impl Engine {
         let fates = fates(self.store.as_ref(), &checked.commits)?;
         let count = |fate: Fate| to_u64(fates.iter().filter(|own| **own == fate).count());
         let mut result = BundleImported {
-            summary: checked.summary.clone(),
+            tips: checked.summary.tips.clone(),
+            commits: checked.summary.commits,
             new_commits: count(Fate::New) + count(Fate::NewHole),
             known_commits: count(Fate::Known),
             skipped_commits: count(Fate::Skipped) + count(Fate::Hole),
@@ -114,6 +88,7 @@ impl Engine {
             new_bytes: 0,
             stored_bytes: 0,
             other_rules_commits: 0,
+            dry_run: options.dry_run,
             notes: Vec::new(),
         };
         let needed = needed(source, &checked, &fates)?;

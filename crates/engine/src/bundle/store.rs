@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use stemmata_api::v1::BundleImported;
 use stemmata_model::{ArtifactId, Closure, CommitCore, CommitId, RulesHash, to_u64};
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{
@@ -11,7 +12,7 @@ use stemmata_store::{
     NewCommit, NewContent, NewHole, Session, SessionOrigin, Write,
 };
 
-use super::apply::{BundleImportOptions, BundleImported, Fate, Taken};
+use super::apply::{BundleImportOptions, Fate, Taken};
 use super::bytes::{Malformed, Take};
 use super::check::{Fault, at};
 use super::copies::Arrivals;
@@ -450,7 +451,7 @@ impl<'a> Applier<'a> {
                 Ok(())
             }
             Err(Fault::Malformed(Malformed(reason))) => {
-                Err(BundleError::Damaged { at: self.result.summary.bytes, reason }.into())
+                Err(BundleError::Damaged { at: self.taken.checked.summary.bytes, reason }.into())
             }
             Err(Fault::Other(error)) => Err(error),
         }

@@ -4,6 +4,7 @@
 
 use std::io::ErrorKind;
 
+use stemmata_api::v1::{RestoredLedger, RestoredReducer};
 use stemmata_model::{LedgerId, Note, NoteCode};
 use stemmata_prompt::reduce::Reducer;
 use stemmata_prompt::reduce::memory::MemoryReducer;
@@ -18,54 +19,31 @@ use crate::error::{EngineError, Refusal, Result};
 const VERSION_ONE: &str = "contexts";
 const VERSION_ONE_MAX: usize = 16;
 
-/// What the state of a ledger was restored from.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RestoredState {
-    /// Where the project is; none for a cluster.
-    pub root: Option<String>,
-    /// The last event that can be read.
-    pub last: u64,
-    /// Whether the ledger is kept in files.
-    pub in_files: bool,
-    /// Each reducer; none where the ledger cannot be read past the damage.
-    pub reducers: Vec<ReducedState>,
-    /// Captured sessions that are in the memory.
-    pub transcripts: u64,
-    /// Events and entries that had to be read again.
-    pub read: u64,
-    /// Damaged lines that were set aside.
-    pub quarantined: u64,
-    /// Numbers of events that are lost.
-    pub lost: Vec<String>,
-    /// What was wrong, and what was done about it.
-    pub notes: Vec<Note>,
-}
-
-/// What one reducer's state was restored from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReducedState {
-    /// The reducer.
-    pub name: &'static str,
-    /// The last event that was in its saved state, 0 without one.
-    pub saved_through: u64,
-    /// Events after it that were folded again.
-    pub replayed: u64,
-}
-
 impl Home {
     /// Makes the state of a ledger anew and saves it. Of one in files, `repair` sets damaged lines aside first; without it a
     /// line in the middle stops everything, and nothing is folded. Idempotent.
     ///
     /// # Errors
     /// `LedgerMissing`; `Refused` where there are no lines to set aside; store errors.
-    pub fn restore_state(&self, ledger: &LedgerId, repair: bool) -> Result<RestoredState> {
+    pub fn restore_state(&self, ledger: &LedgerId, repair: bool) -> Result<RestoredLedger> {
         let engine = self.engine()?;
         match engine.log.ledger(ledger) {
             Ok(None) => return Err(StoreError::LedgerMissing(ledger.clone()).into()),
             Err(error) if error.kind() != StoreErrorKind::Corrupt => return Err(error.into()),
             Ok(Some(_)) | Err(_) => {}
         }
-        let mut restored = RestoredState::default();
+        let mut restored = RestoredLedger {
+            ledger: ledger.clone(),
+            root: None,
+            last: "0".to_owned(),
+            engine: "store".to_owned(),
+            reducers: Vec::new(),
+            transcripts: 0,
+            read: 0,
+            quarantined: 0,
+            lost: Vec::new(),
+            notes: Vec::new(),
+        };
         if self.restore_files(ledger, repair, &mut restored)? {
             engine.fold_restored(ledger, &mut restored)?;
         }
@@ -75,7 +53,7 @@ impl Home {
     }
 
     /// Restores the files of a ledger that is kept in files. Says whether it can be read.
-    fn restore_files(&self, ledger: &LedgerId, repair: bool, restored: &mut RestoredState) -> Result<bool> {
+    fn restore_files(&self, ledger: &LedgerId, repair: bool, restored: &mut RestoredLedger) -> Result<bool> {
         let Some(files) = self.ledger_files()? else {
             if repair {
                 let reason =
@@ -85,7 +63,7 @@ impl Home {
             restored.notes.extend(self.version_one().iter().map(note));
             return Ok(true);
         };
-        restored.in_files = true;
+        "files".clone_into(&mut restored.engine);
         let found = files.restore(ledger, self.options.clock.now())?;
         restored.notes.extend(found.findings.iter().map(note));
         if repair && found.ledger.is_some() {
@@ -115,43 +93,41 @@ impl Home {
 }
 
 impl Engine {
-    fn fold_restored(&self, ledger: &LedgerId, restored: &mut RestoredState) -> Result<()> {
+    fn fold_restored(&self, ledger: &LedgerId, restored: &mut RestoredLedger) -> Result<()> {
         self.fold_saved::<MemoryReducer>(ledger, restored)?;
         self.fold_saved::<StateSnapshotter>(ledger, restored)?;
         let remembered = self.remember(ledger)?;
-        restored.add(remembered.notes);
+        add(restored, remembered.notes);
         (restored.transcripts, restored.read) = (remembered.transcripts, remembered.read);
         if let Some(known) = self.log.ledger(ledger)? {
-            (restored.last, restored.root) = (known.last, known.root);
+            (restored.last, restored.root) = (known.last.to_string(), known.root);
         }
         Ok(())
     }
 
     /// Folds what is after a reducer's saved state, and saves that.
-    fn fold_saved<R: Reducer>(&self, ledger: &LedgerId, restored: &mut RestoredState) -> Result<()> {
+    fn fold_saved<R: Reducer>(&self, ledger: &LedgerId, restored: &mut RestoredLedger) -> Result<()> {
         let folded = self.fold::<R>(ledger, None)?;
         match self.save_folded(ledger, &folded, true) {
             // What somebody may only read is told all the same.
             Err(error) if may_not_write(&error) => {
                 let message = "nothing here may be written, so the state was not saved".to_owned();
-                restored.add(vec![Note::new(NoteCode::Degraded, message)]);
+                add(restored, vec![Note::new(NoteCode::Degraded, message)]);
             }
             saved => drop(saved?),
         }
-        let (saved_through, replayed) = (folded.saved_through, folded.replayed);
-        restored.reducers.push(ReducedState { name: R::NAME, saved_through, replayed });
-        restored.add(folded.notes);
+        let (name, saved_through) = (R::NAME.to_owned(), folded.saved_through.to_string());
+        restored.reducers.push(RestoredReducer { name, saved_through, replayed: folded.replayed });
+        add(restored, folded.notes);
         Ok(())
     }
 }
 
-impl RestoredState {
-    /// Adds notes, each once.
-    fn add(&mut self, notes: Vec<Note>) {
-        for note in notes {
-            if !self.notes.contains(&note) {
-                self.notes.push(note);
-            }
+/// Adds notes, each once.
+fn add(restored: &mut RestoredLedger, notes: Vec<Note>) {
+    for note in notes {
+        if !restored.notes.contains(&note) {
+            restored.notes.push(note);
         }
     }
 }

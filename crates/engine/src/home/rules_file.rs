@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use stemmata_api::v1::UntrustedRules;
 use stemmata_model::quote::one_line_within;
 use stemmata_redact::RuleFileError;
 use stemmata_store::{read_bounded, write_file};
@@ -14,8 +15,7 @@ use super::Home;
 use crate::capture::stream::StreamRules;
 use crate::error::{EngineError, Result};
 use crate::scrubbing::{
-    PROJECT_RULES, ProjectTrust, StoreRules, UntrustedRules, check_project_rules, rules_file_hash,
-    scrubber_without_store,
+    PROJECT_RULES, ProjectTrust, StoreRules, check_project_rules, rules_file_hash, scrubber_without_store,
 };
 
 /// Bytes of the file that are read at most: one more than make sense, so that its reader says so.
@@ -113,19 +113,18 @@ impl Home {
         let before: Vec<Met> = read_list(&self.met_file())?;
         let mut known = before.clone();
         let mut news = Vec::new();
-        for rules in met {
+        for (path, reason) in met {
             let has_room = known.len() < MET_MAX;
-            let there =
-                known.iter_mut().find(|known| known.path == rules.path && known.reason == rules.reason);
+            let there = known.iter_mut().find(|known| known.path == path && known.reason == reason);
             // A file that says something else now is told of anew.
-            let hash = rules_file_hash(&rules.path);
+            let hash = rules_file_hash(&path);
             let was_told = there.as_ref().is_some_and(|known| known.is_told && known.hash == hash);
             if is_told && !was_told {
-                news.push(rules.path.clone());
+                news.push(path.clone());
             }
             match there {
                 Some(known) => (known.is_told, known.hash) = (was_told || is_told, hash),
-                None if has_room => known.push(Met { path: rules.path, reason: rules.reason, is_told, hash }),
+                None if has_room => known.push(Met { path, reason, is_told, hash }),
                 None => {}
             }
         }
@@ -147,7 +146,9 @@ impl Home {
             rules_file_hash(path).is_some_and(|hash| trusted.iter().any(|known| known.hash == hash))
         };
         let rest = known.into_iter().filter(|met| met.path.is_file() && !is_trusted(&met.path));
-        Ok(rest.map(|met| UntrustedRules { path: met.path, reason: met.reason }).collect())
+        let of =
+            |met: Met| UntrustedRules { path: met.path.to_string_lossy().into_owned(), reason: met.reason };
+        Ok(rest.map(of).collect())
     }
 
     /// Returns the rules that replace secrets in what a command prints in a directory, whether the store can be opened or not.

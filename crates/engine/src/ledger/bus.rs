@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use stemmata_api::v1::FollowFrom;
 use stemmata_model::{Event, EventSeq, Json, LedgerId, Party, SessionId, Topic};
 use stemmata_store::{CURSOR_STATES, EventLog, EventQuery, PAGE_ROWS_MAX, SavedState};
 
@@ -89,19 +90,6 @@ pub struct EventFilter {
     pub replayable: Option<bool>,
 }
 
-/// Where a subscription begins.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StartAt {
-    /// With the ledger's first event.
-    Beginning,
-    /// With what is appended from now on.
-    Now,
-    /// With the event after this one.
-    After(EventSeq),
-    /// With the event after the last one that was acknowledged under this name; with the first where none was.
-    Named(String),
-}
-
 /// A place in a ledger that events are read from, in their order, each once. Dropping it ends it.
 pub struct Subscription {
     log: Arc<dyn EventLog>,
@@ -125,13 +113,18 @@ impl Engine {
     /// # Errors
     /// `Refused` for a place beyond the ledger's end, where events would be passed over in silence; `Store` for too
     /// many topics or a name that is too long, and where the storage fails.
-    pub fn subscribe(&self, ledger: &LedgerId, filter: EventFilter, from: StartAt) -> Result<Subscription> {
+    pub fn subscribe(
+        &self,
+        ledger: &LedgerId,
+        filter: EventFilter,
+        from: FollowFrom,
+    ) -> Result<Subscription> {
         let last = last_of(self.log.as_ref(), ledger)?;
         let (cursor, name) = match from {
-            StartAt::Beginning => (0, None),
-            StartAt::Now => (last, None),
-            StartAt::After(seq) => (seq.get(), None),
-            StartAt::Named(name) => {
+            FollowFrom::Beginning => (0, None),
+            FollowFrom::Now => (last, None),
+            FollowFrom::After(seq) => (seq.get(), None),
+            FollowFrom::Cursor(name) => {
                 let state = format!("{CURSOR_STATES}{name}");
                 let states = self.log.saved_states(ledger, &state)?;
                 let own =

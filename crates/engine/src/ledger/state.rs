@@ -2,6 +2,7 @@
 //!
 //! What is folded, and how, is the reducers'.
 
+use stemmata_api::v1::ReplayedReducer;
 use stemmata_model::{Json, LedgerId, Note};
 use stemmata_prompt::reduce::Reducer;
 use stemmata_prompt::reduce::memory::MemoryReducer;
@@ -30,21 +31,6 @@ pub struct PublishedState {
     pub text: String,
     /// By section.
     pub data: Json,
-}
-
-/// What a replay found of one reducer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ComparedState {
-    /// The reducer.
-    pub name: &'static str,
-    /// The last event that was in its saved state, 0 without one.
-    pub saved_through: u64,
-    /// The last event that was folded.
-    pub through: u64,
-    /// Whether the saved state with the events after it was what the replay gave.
-    pub same: bool,
-    /// What the user should know.
-    pub notes: Vec<Note>,
 }
 
 impl Engine {
@@ -85,18 +71,17 @@ impl Engine {
     }
 
     /// Folds a ledger's events anew with each reducer and says whether that gives what its saved state leads to; where
-    /// it `mends`, the new state is saved in its place.
+    /// it `mends`, the new state is saved in its place. Returns the last event that was folded, too.
     ///
     /// # Errors
     /// Store errors.
-    pub fn compare_states(&self, ledger: &LedgerId, mends: bool) -> Result<Vec<ComparedState>> {
-        Ok(vec![
-            self.compare_state::<MemoryReducer>(ledger, mends)?,
-            self.compare_state::<StateSnapshotter>(ledger, mends)?,
-        ])
+    pub fn compare_states(&self, ledger: &LedgerId, mends: bool) -> Result<(u64, [ReplayedReducer; 2])> {
+        let memory = self.compare_state::<MemoryReducer>(ledger, mends)?;
+        let snapshot = self.compare_state::<StateSnapshotter>(ledger, mends)?;
+        Ok((memory.0.max(snapshot.0), [memory.1, snapshot.1]))
     }
 
-    fn compare_state<R: Reducer>(&self, ledger: &LedgerId, mends: bool) -> Result<ComparedState> {
+    fn compare_state<R: Reducer>(&self, ledger: &LedgerId, mends: bool) -> Result<(u64, ReplayedReducer)> {
         let saved: Folded<R> = self.fold(ledger, None)?;
         let whole: Folded<R> = self.replay(ledger)?;
         // Events may have come between the two.
@@ -109,7 +94,7 @@ impl Engine {
         let mut notes = saved.notes;
         notes.extend(whole.notes);
         notes.dedup();
-        let (saved_through, through) = (saved.saved_through, whole.through);
-        Ok(ComparedState { name: R::NAME, saved_through, through, same, notes })
+        let saved_through = saved.saved_through.to_string();
+        Ok((whole.through, ReplayedReducer { name: R::NAME.to_owned(), saved_through, same, notes }))
     }
 }

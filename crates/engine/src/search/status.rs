@@ -1,5 +1,6 @@
 //! The state and the size of the index.
 
+use stemmata_api::v1::{IndexState, IndexStatus};
 use stemmata_prompt::search::TERMS_VERSION;
 use stemmata_store::IndexError;
 
@@ -8,64 +9,26 @@ use super::words::BEHIND_COUNTED;
 use crate::engine::Engine;
 use crate::error::Result;
 
-/// The state of an index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum IndexState {
-    /// It has everything that the store has.
-    Whole,
-    /// It does not have the newest commits.
-    Behind,
-    /// There is no index.
-    #[default]
-    Missing,
-    /// It cannot be read. The next search rebuilds it.
-    Damaged,
-    /// An older version made it. The next search rebuilds it.
-    Older,
-    /// A newer version made it.
-    Newer,
-}
-
-impl IndexState {
-    /// Returns the name used in JSON output.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Whole => "whole",
-            Self::Behind => "behind",
-            Self::Missing => "missing",
-            Self::Damaged => "damaged",
-            Self::Older => "older",
-            Self::Newer => "newer",
-        }
-    }
-}
-
-/// The state and the size of an index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct IndexReport {
-    /// The state.
-    pub state: IndexState,
-    /// Entries and events that it holds.
-    pub entries: u64,
-    /// Bytes of its files.
-    pub bytes: u64,
-    /// Its segments, each sorted by term.
-    pub segments: u64,
-    /// Commits that it does not have yet, counted up to 10,000.
-    pub behind_commits: u64,
-    /// Commits that are not searched, because they cannot be read, were forgotten or are too long.
-    pub skipped_commits: u64,
-}
+/// What is said of no index.
+const MISSING: IndexStatus = IndexStatus {
+    state: IndexState::Missing,
+    entries: 0,
+    bytes: 0,
+    segments: 0,
+    behind_commits: 0,
+    skipped_commits: 0,
+    notes: Vec::new(),
+};
 
 impl Engine {
     /// Returns the state and the size of the index. Changes nothing.
     ///
     /// # Errors
     /// Store errors.
-    pub fn index_report(&self) -> Result<IndexReport> {
+    pub fn index_report(&self) -> Result<IndexStatus> {
         if !self.index.is_there() {
             let behind_commits = self.store.stored_after(None, BEHIND_COUNTED)?.len() as u64;
-            return Ok(IndexReport { behind_commits, ..IndexReport::default() });
+            return Ok(IndexStatus { behind_commits, ..MISSING });
         }
         match self.reported() {
             Ok(report) => Ok(report),
@@ -76,14 +39,14 @@ impl Engine {
                     IndexError::OtherStore | IndexError::Older { .. } => IndexState::Older,
                     _ => IndexState::Damaged,
                 };
-                Ok(IndexReport { state, bytes: self.index_bytes(), ..IndexReport::default() })
+                Ok(IndexStatus { state, bytes: self.index_bytes(), ..MISSING })
             }
         }
     }
 
-    fn reported(&self) -> Result<IndexReport, SettleError> {
+    fn reported(&self) -> Result<IndexStatus, SettleError> {
         let Some(index) = self.index.index(self.store.identity()?.store_id)? else {
-            return Ok(IndexReport::default());
+            return Ok(MISSING);
         };
         let (meta, usage) = (index.meta()?, index.usage()?);
         let after = meta.watermark.through.map(|(at, _)| at);
@@ -93,13 +56,14 @@ impl Engine {
             0 => IndexState::Whole,
             _ => IndexState::Behind,
         };
-        Ok(IndexReport {
+        Ok(IndexStatus {
             state,
             entries: usage.entries,
             bytes: usage.bytes,
             segments: usage.segments,
             behind_commits,
             skipped_commits: index.reader()?.skipped()?,
+            notes: Vec::new(),
         })
     }
 

@@ -3,7 +3,7 @@
 //! Which keys there are is the table's; what the values become is the parent's.
 
 use super::SettingError;
-use super::prices::ModelPrice;
+use super::prices::price;
 use super::table::SETTINGS;
 use crate::home::label_of;
 
@@ -120,7 +120,7 @@ impl Setting {
                 return parts(value).try_for_each(|part| project_days(part).map(drop));
             }
             SettingShape::Prices => {
-                let bad = parts(value).find(|part| ModelPrice::read(part).is_none());
+                let bad = parts(value).find(|part| price(part).is_none());
                 bad.map(|part| {
                     format!(
                         "`{key}` is a list of `MODEL=IN/OUT` or `MODEL=IN/OUT/CACHE_READ/CACHE_WRITE`, such as `some-model=1.5/7.5`, and `{part}` is none"

@@ -1,6 +1,6 @@
 //! What the tokens of a model cost, as it is configured. No price is built in: they change, and nobody could rely on them.
 
-use stemmata_prompt::story::ReportedTokens;
+use stemmata_api::v1::{ModelPrice, ReportedTokens};
 
 /// Digits behind the point of a price.
 const DECIMALS: usize = 6;
@@ -8,48 +8,31 @@ const DECIMALS: usize = 6;
 /// Tokens that a price is of.
 const TOKENS: u128 = 1_000_000;
 
-/// What a million tokens of a model cost, in millionths of whatever currency.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModelPrice {
-    /// What the names of the models begin with.
-    pub model: String,
-    /// Sent.
-    pub input: u64,
-    /// Answered.
-    pub output: u64,
-    /// Read from the cache.
-    pub cache_read: u64,
-    /// Written to the cache.
-    pub cache_write: u64,
+/// Reads `MODEL=IN/OUT`, `MODEL=IN/OUT/CACHE_READ` or `MODEL=IN/OUT/CACHE_READ/CACHE_WRITE`. What is not there costs as much as
+/// what is sent.
+pub(super) fn price(text: &str) -> Option<ModelPrice> {
+    let (model, prices) = text.split_once('=')?;
+    let prices: Vec<u64> = prices.split('/').map(|price| micros(price.trim())).collect::<Option<_>>()?;
+    let (&input_micros, &output_micros) = (prices.first()?, prices.get(1)?);
+    let rest = |at| prices.get(at).copied().unwrap_or(input_micros);
+    let model = model.trim();
+    (prices.len() <= 4 && !model.is_empty()).then(|| ModelPrice {
+        model: model.to_owned(),
+        input_micros,
+        output_micros,
+        cache_read_micros: rest(2),
+        cache_write_micros: rest(3),
+    })
 }
 
-impl ModelPrice {
-    /// Reads `MODEL=IN/OUT`, `MODEL=IN/OUT/CACHE_READ` or `MODEL=IN/OUT/CACHE_READ/CACHE_WRITE`. What is not there costs as much as
-    /// what is sent.
-    pub(super) fn read(text: &str) -> Option<Self> {
-        let (model, prices) = text.split_once('=')?;
-        let prices: Vec<u64> = prices.split('/').map(|price| micros(price.trim())).collect::<Option<_>>()?;
-        let (&input, &output) = (prices.first()?, prices.get(1)?);
-        let rest = |at| prices.get(at).copied().unwrap_or(input);
-        let model = model.trim();
-        (prices.len() <= 4 && !model.is_empty()).then(|| Self {
-            model: model.to_owned(),
-            input,
-            output,
-            cache_read: rest(2),
-            cache_write: rest(3),
-        })
-    }
-
-    /// Returns what tokens cost, in millionths.
-    pub fn cost_micros(&self, tokens: ReportedTokens) -> u64 {
-        let of = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
-        let sum = of(tokens.input, self.input)
-            .saturating_add(of(tokens.output, self.output))
-            .saturating_add(of(tokens.cache_read, self.cache_read))
-            .saturating_add(of(tokens.cache_write, self.cache_write));
-        u64::try_from(sum / TOKENS).unwrap_or(u64::MAX)
-    }
+/// Returns what tokens cost, in millionths.
+pub(crate) fn cost_micros(price: &ModelPrice, tokens: ReportedTokens) -> u64 {
+    let of = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
+    let sum = of(tokens.input, price.input_micros)
+        .saturating_add(of(tokens.output, price.output_micros))
+        .saturating_add(of(tokens.cache_read, price.cache_read_micros))
+        .saturating_add(of(tokens.cache_write, price.cache_write_micros));
+    u64::try_from(sum / TOKENS).unwrap_or(u64::MAX)
 }
 
 /// Reads a price with at most six digits behind the point, as millionths.
@@ -68,29 +51,32 @@ mod tests {
 
     #[test]
     fn prices_are_read_and_charged_exactly() {
-        let price = ModelPrice::read("claude-x = 3/15/0.3/3.75").unwrap();
+        let price = super::price("claude-x = 3/15/0.3/3.75").unwrap();
         let tokens = ReportedTokens {
             input: 1_000_000,
             output: 10,
             cache_read: 1_000,
             cache_write: 2,
-            ..ReportedTokens::default()
+            ..ReportedTokens::NONE
         };
-        assert_eq!(price.cost_micros(tokens), 3_000_000 + 150 + 300 + 7);
-        let short = ModelPrice::read("gpt=.5/2").unwrap();
-        assert_eq!((short.input, short.cache_read, short.cache_write), (500_000, 500_000, 500_000));
+        assert_eq!(cost_micros(&price, tokens), 3_000_000 + 150 + 300 + 7);
+        let short = super::price("gpt=.5/2").unwrap();
+        assert_eq!(
+            (short.input_micros, short.cache_read_micros, short.cache_write_micros),
+            (500_000, 500_000, 500_000)
+        );
         let most = ReportedTokens {
             input: u64::MAX,
             output: u64::MAX,
             cache_read: u64::MAX,
             cache_write: 0,
-            ..ReportedTokens::default()
+            ..ReportedTokens::NONE
         };
-        assert_eq!(price.cost_micros(most), u64::MAX);
+        assert_eq!(cost_micros(&price, most), u64::MAX);
         for bad in
             ["", "m", "m=", "m=1", "=1/2", "m=1/2/3/4/5", "m=-1/2", "m=1.1234567/2", "m=./2", "m=1e3/2"]
         {
-            assert_eq!(ModelPrice::read(bad), None, "{bad}");
+            assert_eq!(super::price(bad), None, "{bad}");
         }
     }
 }

@@ -6,10 +6,11 @@
 use std::collections::BTreeSet;
 use std::io;
 
+use stemmata_api::v1::{ArtifactText, ArtifactUnit};
 use stemmata_model::{ArtifactId, Closure, CommitId, Event, EventSeq, LedgerId, Payload, topics};
 use stemmata_prompt::tool_output::{
-    HEAD_BYTES_MAX, OutputPart, RangeRead, RangeReader, RangeUnit, StoredOutput, TextPlace, TextRange,
-    line_artifact, part_text,
+    HEAD_BYTES_MAX, OutputPart, RangeRead, RangeReader, StoredOutput, TextPlace, TextRange, line_artifact,
+    part_text,
 };
 use stemmata_store::maintain::forget::Forgotten;
 use stemmata_store::{EventQuery, Order, Places, Session, StoreError};
@@ -27,23 +28,6 @@ const PAGE_EVENTS: usize = 64;
 
 /// Commits below one among which one that covers events is looked for.
 const COVERING_MAX: usize = 64;
-
-/// A range of an artifact.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ArtifactText {
-    /// The text.
-    pub text: String,
-    /// Where it begins.
-    pub from: TextPlace,
-    /// Where it ends.
-    pub to: TextPlace,
-    /// Whether the bound on an answer ended it, and not the range or the artifact.
-    pub is_cut: bool,
-    /// Bytes of the whole artifact, read as it was here.
-    pub bytes: u64,
-    /// The SHA-256 of the whole, in hex, where it is the output of a tool.
-    pub sha256: Option<String>,
-}
 
 impl Engine {
     /// Reads a range of an artifact, at most `bytes_max` and [`ARTIFACT_READ_BYTES_MAX`] bytes of it. Ranges that follow each other
@@ -70,7 +54,8 @@ impl Engine {
             let reason = format!("the bytes of {id} are not UTF-8 text at byte {at}");
             EngineError::Refused { what: Refusal::ReadText, reasons: vec![reason] }
         })?;
-        Ok(ArtifactText { text, from, to, is_cut, bytes, sha256 })
+        let (from_byte, to_byte) = (from.bytes, to.bytes);
+        Ok(ArtifactText { artifact: id, text, from_byte, to_byte, bytes, is_cut, sha256 })
     }
 
     /// Returns the output that an artifact is the head of, or `None` for any other content.
@@ -153,7 +138,7 @@ impl Engine {
         bytes_max: usize,
     ) -> Result<(Option<RangeRead>, TextPlace)> {
         let length = self.store.content_length(id)?.ok_or(StoreError::ContentMissing(id))?;
-        let start = if range.unit == RangeUnit::Bytes { range.from.min(length) } else { 0 };
+        let start = if range.unit == ArtifactUnit::Bytes { range.from.min(length) } else { 0 };
         let mut reader =
             RangeReader::new(range, TextPlace { bytes: start, ..TextPlace::default() }, bytes_max);
         let mut is_done = false;
@@ -307,9 +292,9 @@ const fn behind(place: TextPlace, part: &OutputPart) -> TextPlace {
 
 fn behind_end(range: TextRange, ended: TextPlace) -> EngineError {
     let what = match range.unit {
-        RangeUnit::Lines => "first line of a range of an artifact",
-        RangeUnit::Bytes => "first byte of a range of an artifact",
-        RangeUnit::Chars => "first character of a range of an artifact",
+        ArtifactUnit::Lines => "first line of a range of an artifact",
+        ArtifactUnit::Bytes => "first byte of a range of an artifact",
+        ArtifactUnit::Chars => "first character of a range of an artifact",
     };
     StoreError::Bound { what, value: range.from, bound: ended.number(range.unit) }.into()
 }

@@ -10,7 +10,8 @@ use std::ops::Range;
 use std::path::Path;
 
 use stemmata_acts::{FileAct, FileChange, tool_uses};
-use stemmata_model::{Closure, Commit, CommitId, CommitType, Entry, Part, Timestamp};
+use stemmata_api::v1::BlamedLine;
+use stemmata_model::{Closure, Commit, CommitId, CommitType, Entry, Part, to_u64};
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{Page, Session, SessionFilter};
 
@@ -55,58 +56,40 @@ struct WorkedIn {
     top: Option<String>,
 }
 
-/// Where a line came from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LineOrigin {
-    /// The line, counted from 0.
-    pub line: usize,
-    /// The commit that holds the call.
-    pub ctx: CommitId,
-    /// Whether a note in git named the chain that it was found on.
-    pub is_noted: bool,
-    /// Whether it is a blank line, which is of the call that its neighbours are of.
-    pub is_blank: bool,
-    /// The client.
-    pub client: String,
-    /// The session in which the commit was captured first.
-    pub session: String,
-    /// The entry that made the call.
-    pub entry: String,
-    /// The call.
-    pub call_id: String,
-    /// The tool, as the runtime spells it.
-    pub tool: String,
-    /// When.
-    pub at: Option<Timestamp>,
-    /// What the user had asked for.
-    pub request: Option<String>,
-    /// What the agent thought or said before.
-    pub reasoning: Option<String>,
-}
+/// What is said of a line that no captured session wrote.
+const UNKNOWN: BlamedLine = BlamedLine {
+    line: 0,
+    text: String::new(),
+    git_commit: None,
+    git_summary: None,
+    context_id: None,
+    ctx: None,
+    via: None,
+    client: None,
+    session_id: None,
+    entry: None,
+    call_id: None,
+    tool: None,
+    written_at: None,
+    request: None,
+    reasoning: None,
+};
 
-/// An edit of the file, and the commit that holds it.
+/// An edit of the file.
 struct Found {
-    ctx: CommitId,
-    client: String,
-    session: String,
-    entry: String,
-    call_id: String,
-    tool: String,
-    at: Option<Timestamp>,
+    /// What is said of a line that it wrote.
+    told: BlamedLine,
     lines: Vec<String>,
     is_whole: bool,
-    request: Option<String>,
-    reasoning: Option<String>,
 }
 
 impl Engine {
     /// Says of each wanted line which tool call wrote it, as far as the store knows: the last one that wrote this text,
-    /// and of several that did the one that wrote most of what stands around it too. Lines without an answer are left
-    /// out.
+    /// and of several that did the one that wrote most of what stands around it too.
     ///
     /// # Errors
     /// Store errors.
-    pub fn blame(&self, query: &BlameQuery<'_>) -> Result<Vec<LineOrigin>> {
+    pub fn blame(&self, query: &BlameQuery<'_>) -> Result<Vec<BlamedLine>> {
         let found = self.edits_of(query)?;
         let mut noted: HashMap<CommitId, HashSet<CommitId>> = HashMap::new();
         for ctx in query.known.values() {
@@ -114,45 +97,41 @@ impl Engine {
                 noted.insert(*ctx, self.chain_of(*ctx)?);
             }
         }
-        let mut origins = Vec::new();
+        let mut known = BTreeMap::new();
         for line in query.wanted.clone() {
             let chain = query.known.get(&line).and_then(|ctx| noted.get(ctx));
-            let on_chain = chain
-                .and_then(|chain| best(query, line, found.iter().filter(|edit| chain.contains(&edit.ctx))));
-            let is_noted = on_chain.is_some();
-            let Some(edit) = on_chain.or_else(|| best(query, line, found.iter())) else { continue };
-            origins.push(LineOrigin {
-                line,
-                ctx: edit.ctx,
-                is_noted,
-                is_blank: false,
-                client: edit.client.clone(),
-                session: edit.session.clone(),
-                entry: edit.entry.clone(),
-                call_id: edit.call_id.clone(),
-                tool: edit.tool.clone(),
-                at: edit.at,
-                request: edit.request.clone(),
-                reasoning: edit.reasoning.clone(),
+            let on_chain = chain.and_then(|chain| {
+                let is_on = |edit: &&Found| edit.told.ctx.is_some_and(|ctx| chain.contains(&ctx));
+                best(query, line, found.iter().filter(is_on))
             });
+            let via = if on_chain.is_some() { "trailer" } else { "search" };
+            let Some(edit) = on_chain.or_else(|| best(query, line, found.iter())) else { continue };
+            known.insert(line, BlamedLine { via: Some(via.to_owned()), ..edit.told.clone() });
         }
-        self.name_first_sessions(&mut origins)?;
-        Ok(with_blank_lines(query, origins))
+        self.name_first_sessions(&mut known)?;
+        add_blank_lines(query, &mut known);
+        let told = |at: usize| BlamedLine {
+            line: to_u64(at) + 1,
+            text: query.lines.get(at).cloned().unwrap_or_default(),
+            ..known.remove(&at).unwrap_or(UNKNOWN)
+        };
+        Ok(query.wanted.clone().map(told).collect())
     }
 
     /// Names the sessions in which the commits were captured first: copies and forks that go on from them have them, too.
-    fn name_first_sessions(&self, origins: &mut [LineOrigin]) -> Result<()> {
+    fn name_first_sessions(&self, lines: &mut BTreeMap<usize, BlamedLine>) -> Result<()> {
         let mut names: HashMap<CommitId, Option<String>> = HashMap::new();
-        for origin in origins {
-            let name = match names.entry(origin.ctx) {
+        for line in lines.values_mut() {
+            let Some(ctx) = line.ctx else { continue };
+            let name = match names.entry(ctx) {
                 hash_map::Entry::Occupied(known) => known.into_mut(),
                 hash_map::Entry::Vacant(new) => {
-                    let first = self.first_session(origin.ctx)?;
+                    let first = self.first_session(ctx)?;
                     new.insert(first.map(|session| session.session.to_string()))
                 }
             };
-            if let Some(name) = name {
-                origin.session.clone_from(name);
+            if name.is_some() {
+                line.session_id.clone_from(name);
             }
         }
         Ok(())
@@ -257,18 +236,22 @@ impl Engine {
                 Some(request) => Some(request),
                 None => self.asked_before(commit)?,
             };
+            let told = BlamedLine {
+                ctx: Some(commit.id),
+                client: Some(runtime_of(&commit.core.format).to_owned()),
+                session_id: Some(session.to_owned()).filter(|session| !session.is_empty()),
+                entry: Some(entry.id.to_string()),
+                call_id: Some(used.call_id.to_owned()),
+                tool: Some(used.name.to_owned()),
+                written_at: entry.timestamp.or(Some(commit.core.created_at)),
+                request,
+                reasoning,
+                ..UNKNOWN
+            };
             found.extend(changes.into_iter().map(|change| Found {
-                ctx: commit.id,
-                client: runtime_of(&commit.core.format).to_owned(),
-                session: session.to_owned(),
-                entry: entry.id.to_string(),
-                call_id: used.call_id.to_owned(),
-                tool: used.name.to_owned(),
-                at: entry.timestamp.or(Some(commit.core.created_at)),
+                told: told.clone(),
                 lines: change.added_lines().into_iter().map(str::to_owned).collect(),
                 is_whole: matches!(change.change, FileChange::Write { .. }),
-                request: request.clone(),
-                reasoning: reasoning.clone(),
             }));
         }
         Ok(())
@@ -291,9 +274,7 @@ impl Engine {
 }
 
 /// Adds blank lines, which no words tell: each is of the line before it, else of the one behind it.
-fn with_blank_lines(query: &BlameQuery<'_>, origins: Vec<LineOrigin>) -> Vec<LineOrigin> {
-    let mut known: BTreeMap<usize, LineOrigin> =
-        origins.into_iter().map(|origin| (origin.line, origin)).collect();
+fn add_blank_lines(query: &BlameQuery<'_>, known: &mut BTreeMap<usize, BlamedLine>) {
     let blank: Vec<usize> = query.wanted.clone().filter(|line| is_blank(query, *line)).collect();
     let pairs = blank.iter().map(|line| (*line, line.checked_sub(1)));
     // What is still unknown then has an unknown line before it.
@@ -301,10 +282,9 @@ fn with_blank_lines(query: &BlameQuery<'_>, origins: Vec<LineOrigin>) -> Vec<Lin
         if known.contains_key(&line) {
             continue;
         }
-        let origin = neighbour.and_then(|neighbour| known.get(&neighbour)).cloned();
-        known.extend(origin.map(|origin| (line, LineOrigin { line, is_blank: true, ..origin })));
+        let told = neighbour.and_then(|neighbour| known.get(&neighbour)).cloned();
+        known.extend(told.map(|told| (line, BlamedLine { via: Some("neighbour".to_owned()), ..told })));
     }
-    known.into_values().collect()
 }
 
 fn is_blank(query: &BlameQuery<'_>, line: usize) -> bool {
@@ -342,5 +322,5 @@ fn best<'f>(
     // Who wrote the whole file wrote its braces too.
     let least = |edit: &Found| if is_common && !edit.is_whole { 2 } else { 1 };
     let scored = scored.filter(|(run, edit)| *run >= least(edit) && !text.is_empty());
-    scored.max_by_key(|(run, edit)| ((*run).min(3), edit.at)).map(|(_, edit)| edit)
+    scored.max_by_key(|(run, edit)| ((*run).min(3), edit.told.written_at)).map(|(_, edit)| edit)
 }

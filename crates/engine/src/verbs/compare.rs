@@ -3,37 +3,15 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::Hash;
 
+use stemmata_api::v1::{ChainSide, Comparison};
 use stemmata_model::{Closure, Commit, CommitId, Entry, Part, SessionId};
-use stemmata_prompt::story::{SessionFold, SessionStory};
+use stemmata_prompt::story::{SessionFold, changed_files};
+use stemmata_prompt::title::title;
 
 use crate::chain::segments::read_whole;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::Result;
-
-/// Two chains, from where they parted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Comparison {
-    /// The newest commit that both have. Absent where they share none.
-    pub ancestor: Option<CommitId>,
-    /// What only the first one has.
-    pub first: ChainSide,
-    /// What only the second one has.
-    pub second: ChainSide,
-}
-
-/// What one of two chains has alone.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChainSide {
-    /// The commit that it ends with.
-    pub ctx: CommitId,
-    /// Its commits behind the common one.
-    pub commits: u64,
-    /// Their entries that the other chain has not.
-    pub entries: u64,
-    /// What happened in them.
-    pub story: SessionStory<CommitId>,
-}
 
 impl Engine {
     /// Compares two chains from their newest common commit on. An entry that both have, such as one that a client copied to a
@@ -67,7 +45,21 @@ impl Engine {
             count += own.len() as u64;
             fold.add(*id, &own, &[]);
         }
-        Ok(ChainSide { ctx, commits: commits.len() as u64, entries: count, story: fold.finish() })
+        let story = fold.finish();
+        let turns = || story.turns.iter().map(|turn| &turn.outline);
+        Ok(ChainSide {
+            ctx,
+            commits: commits.len() as u64,
+            entries: count,
+            prompts: turns().filter_map(|turn| Some(title(Some(&turn.prompt.as_ref()?.text)))).collect(),
+            files: changed_files(&story.files),
+            git_commits: turns().flat_map(|turn| turn.commits.clone()).collect(),
+            tests_passed: turns().map(|turn| turn.tests_passed).sum(),
+            tests_failed: turns().map(|turn| turn.tests_failed).sum(),
+            commands: story.commands,
+            errors: story.errors,
+            decisions: story.decisions,
+        })
     }
 
     fn common_ancestor(&self, first: CommitId, second: CommitId) -> Result<Option<CommitId>> {

@@ -4,37 +4,26 @@
 
 use std::collections::{HashMap, HashSet};
 
+use stemmata_api::v1::{DuChain, DuChains, DuSidecars, DuTotal};
 use stemmata_model::CommitId;
 use stemmata_store::maintain::costs::{COSTED_COMMITS_MAX, Counted};
 use stemmata_store::{Session, SessionFilter, SessionKey, StoreErrorKind};
 
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::verbs::sessions::shown::title_shown;
 
 /// Bytes of a chain or of a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ChainBytes {
+struct ChainBytes {
     /// Commits.
-    pub commits: u64,
+    commits: u64,
     /// Native bytes: what was captured.
-    pub logical_bytes: u64,
+    logical_bytes: u64,
     /// Bytes in storage. A content that several commits name counts for the first of them.
-    pub stored_bytes: u64,
+    stored_bytes: u64,
     /// Of these, bytes in packs.
-    pub packed_bytes: u64,
-}
-
-/// What a session's chain takes.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ChainCost {
-    /// The session.
-    pub session: Session,
-    /// What counts for this chain: commits that no chain has whose session began earlier.
-    pub own: ChainBytes,
-    /// What counts for chains that began earlier.
-    pub shared: ChainBytes,
-    /// Of a copy that a client made: where the original was when it was copied.
-    pub copy_of: Option<CommitId>,
+    packed_bytes: u64,
 }
 
 impl ChainBytes {
@@ -55,17 +44,6 @@ impl ChainBytes {
             packed_bytes: self.packed_bytes.saturating_sub(other.packed_bytes),
         }
     }
-}
-
-/// What sessions take.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct StoreCosts {
-    /// The chains of sessions, those first that take most.
-    pub chains: Vec<ChainCost>,
-    /// Files beside their transcripts that are stored.
-    pub sidecar_files: u64,
-    /// What these files take.
-    pub sidecars: ChainBytes,
 }
 
 /// What is known of chains so far: of each commit, all from the root up to and with it.
@@ -92,22 +70,37 @@ impl Ledger {
     }
 }
 
+/// Returns what chains take together.
+fn total(chains: &[DuChain]) -> DuTotal {
+    let copies = || chains.iter().filter(|chain| chain.copy_of.is_some());
+    DuTotal {
+        chains: chains.len() as u64,
+        commits: chains.iter().map(|chain| chain.commits).sum(),
+        logical_bytes: chains.iter().map(|chain| chain.logical_bytes).sum(),
+        stored_bytes: chains.iter().map(|chain| chain.stored_bytes).sum(),
+        packed_bytes: chains.iter().map(|chain| chain.packed_bytes).sum(),
+        copies: copies().count() as u64,
+        copies_logical_bytes: copies().map(|chain| chain.logical_bytes).sum(),
+        copies_stored_bytes: copies().map(|chain| chain.stored_bytes).sum(),
+    }
+}
+
 impl Engine {
-    /// Returns what the chains of sessions and their sidecars take. Sessions that the filter leaves out
+    /// Returns what the chains of sessions and their sidecars take, those first that take most. Sessions that the filter leaves out
     /// count all the same: what they had first is shared.
     ///
     /// Reads every commit of the store.
     ///
     /// # Errors
     /// Store errors.
-    pub fn store_costs(&self, filter: &SessionFilter) -> Result<StoreCosts> {
+    pub fn store_costs(&self, filter: &SessionFilter) -> Result<DuChains> {
         let filter = SessionFilter { with_sidecars: true, ..filter.clone() };
         let wanted: HashSet<SessionKey> =
             self.sessions_in(&filter)?.into_iter().map(|session| session.key).collect();
         let mut sessions = self.all_sessions()?;
         sessions.sort_by(|one, other| began(one).cmp(&began(other)));
         let (mut ledger, mut counted) = (Ledger::default(), Counted::default());
-        let mut costs = StoreCosts::default();
+        let (mut chains, mut files, mut sidecars) = (Vec::new(), 0, ChainBytes::default());
         for session in sessions {
             let Some(tip) = session.tip else { continue };
             let (own, shared) = self.chain_cost(tip, &mut ledger, &mut counted)?;
@@ -115,15 +108,36 @@ impl Engine {
                 continue;
             }
             if session.is_sidecar() {
-                costs.sidecar_files += 1;
-                costs.sidecars = costs.sidecars.plus(own);
-            } else {
-                let copy_of = self.copied_from(tip)?.map(|link| link.to);
-                costs.chains.push(ChainCost { session, own, shared, copy_of });
+                files += 1;
+                sidecars = sidecars.plus(own);
+                continue;
             }
+            let copy_of = self.copied_from(tip)?.map(|link| link.to);
+            chains.push(DuChain {
+                title: title_shown(session.title.as_deref()),
+                session_id: session.session,
+                path: session.key.path,
+                machine: session.key.machine,
+                parent_session: session.parent_session,
+                cwd: session.cwd,
+                tip: session.tip,
+                commits: own.commits,
+                logical_bytes: own.logical_bytes,
+                stored_bytes: own.stored_bytes,
+                packed_bytes: own.packed_bytes,
+                shared_commits: shared.commits,
+                shared_logical_bytes: shared.logical_bytes,
+                shared_stored_bytes: shared.stored_bytes,
+                copy_of,
+            });
         }
-        costs.chains.sort_by_key(|cost| std::cmp::Reverse((cost.own.stored_bytes, cost.own.logical_bytes)));
-        Ok(costs)
+        chains.sort_by_key(|cost| std::cmp::Reverse((cost.stored_bytes, cost.logical_bytes)));
+        let ChainBytes { logical_bytes, stored_bytes, packed_bytes, .. } = sidecars;
+        Ok(DuChains {
+            total: total(&chains),
+            chains,
+            sidecars: DuSidecars { files, logical_bytes, stored_bytes, packed_bytes },
+        })
     }
 
     fn chain_cost(

@@ -6,8 +6,9 @@ use std::fmt;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
-use stemmata_model::{Bytes, Closure, CommitId, Entry, Note, to_u64};
-use stemmata_runtimes::export::{About, Projection, export};
+use stemmata_api::v1::Exported;
+use stemmata_model::{Bytes, Closure, CommitId, Entry, ExportForm, Note, to_u64};
+use stemmata_runtimes::export::{About, export};
 use stemmata_runtimes::translate::{as_told, runtime_of};
 use stemmata_store::StoreError;
 
@@ -19,19 +20,6 @@ use crate::verbs::translate::era_stop;
 /// Bytes of a conversation that is exported at most: its entries are held in memory.
 const EXPORTED_BYTES_MAX: usize = 1 << 30;
 
-/// What an export is, beside its bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exported {
-    /// The form.
-    pub projection: Projection,
-    /// Bytes written.
-    pub bytes: Bytes,
-    /// Entries of the conversation, those that are not told included.
-    pub entries: u64,
-    /// What the user should know.
-    pub notes: Vec<Note>,
-}
-
 impl Engine {
     /// Writes the conversation of a commit, down to a stop, or of it the turns of these prompts, in a form for other programs or for
     /// people. Pure: the same commit and parameters give the same text, but for the title, which may have been given anew.
@@ -41,7 +29,7 @@ impl Engine {
     pub fn export(
         &self,
         ctx: CommitId,
-        (projection, stop, prompts): (Projection, Stop, Option<RangeInclusive<u64>>),
+        (form, stop, prompts): (ExportForm, Stop, Option<RangeInclusive<u64>>),
         out: &mut dyn Write,
     ) -> Result<Exported> {
         let (mut entries, notes) = self.conversation(ctx, stop)?;
@@ -50,7 +38,7 @@ impl Engine {
         }
         let about = self.about(ctx)?;
         let mut sink = Sink { out, bytes: Bytes(0), error: None };
-        let written = export(projection, &about, &entries, &mut sink);
+        let written = export(form, &about, &entries, &mut sink);
         let bytes = sink.bytes;
         match (written, sink.error) {
             (Ok(()), None) => {}
@@ -59,8 +47,15 @@ impl Engine {
                 return Err(EngineError::Store(StoreError::Sink(error)));
             }
         }
-        let entries = to_u64(entries.len());
-        Ok(Exported { projection, bytes, entries, notes })
+        Ok(Exported {
+            ctx,
+            stop: stop.to_string(),
+            format: form.as_str().to_owned(),
+            bytes: bytes.0,
+            entry_count: to_u64(entries.len()),
+            notes,
+            path: None,
+        })
     }
 
     /// Returns the entries of a conversation, oldest first, each as its own runtime wrote it.

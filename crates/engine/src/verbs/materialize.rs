@@ -6,12 +6,11 @@ use std::io::{self, Write};
 use std::str::FromStr;
 
 use stemmata_model::{
-    Bytes, Closure, CommitId, Counts, Entry, EntryId, FormatId, Note, NoteCode, ParseIdError, Timestamp,
-    plural, to_u64,
+    Bytes, Closure, CommitId, Counts, Entry, EntryId, FormatId, Losses, Note, NoteCode, ParseIdError,
+    Timestamp, plural, to_u64,
 };
 use stemmata_runtimes::adapter::{Adapter, ContextPlan, Piece, PlanStop, Shape};
 use stemmata_runtimes::handoff;
-use stemmata_runtimes::translate::LossReport;
 
 use crate::capture::ingest::source_error;
 use crate::chain::segments::{ChainSegments, NewestBytes};
@@ -103,7 +102,7 @@ pub struct Materialized {
     /// Entries that got another parent: (entry, new parent).
     pub reparented: Vec<(EntryId, Option<EntryId>)>,
     /// What a translation changed and dropped; none where nothing was translated.
-    pub losses: Option<LossReport>,
+    pub losses: Option<Losses>,
     /// What the user should know.
     pub notes: Vec<Note>,
 }

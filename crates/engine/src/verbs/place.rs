@@ -8,10 +8,10 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use stemmata_model::{Closure, CommitId, FormatId, Note, NoteCode, SessionId};
+use stemmata_model::{Closure, CommitId, FormatId, Losses, Note, NoteCode, SessionId};
 use stemmata_runtimes::adapter::Adapter;
 use stemmata_runtimes::registry;
-use stemmata_runtimes::translate::{LossReport, runtime_of};
+use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{Session, SessionOrigin, StoreError};
 
 use crate::chain::walk::Walk;
@@ -79,7 +79,7 @@ pub struct Placed {
     /// The text of the user entry that was cut off, to edit and send again.
     pub prompt: Option<String>,
     /// What a translation changed and dropped; none where nothing was translated.
-    pub losses: Option<LossReport>,
+    pub losses: Option<Losses>,
     /// What the user should know.
     pub notes: Vec<Note>,
 }
@@ -100,7 +100,7 @@ pub struct PreparedPlacement {
     /// For a translation: the commit, start and entry that it is made from. `None` where the client gets the stored bytes.
     pub conversion_of: Option<ConversionOf>,
     /// What the translation changed and dropped. `None` without a translation; a preview does not translate.
-    pub losses: Option<LossReport>,
+    pub losses: Option<Losses>,
     /// What the user should know.
     pub notes: Vec<Note>,
 }

@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use stemmata_api::v1::BundleImported;
 use stemmata_model::{ArtifactId, CommitId, Granularity};
 use stemmata_store::maintain::repair::{RepairOutcome, RepairSource};
 use stemmata_store::{Damage, SessionKey, Store};
 
-use crate::bundle::{BundleImportOptions, BundleImported, BundleSource};
+use crate::bundle::{BundleImportOptions, BundleSource};
 use crate::capture::options::CaptureOptions;
 use crate::capture::policy::CapturePolicy;
 use crate::engine::Engine;

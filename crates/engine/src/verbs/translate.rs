@@ -3,12 +3,12 @@
 //! What is kept, changed or dropped is decided in `stemmata_runtimes::translate`.
 
 use stemmata_model::{
-    Bytes, Closure, CommitCore, CommitId, CommitType, Counts, Entry, FormatId, Granularity, Note, NoteCode,
-    artifact_id,
+    Bytes, Closure, CommitCore, CommitId, CommitType, Counts, Entry, FormatId, Granularity, Losses, Note,
+    NoteCode, artifact_id,
 };
 use stemmata_runtimes::adapter::{Adapter, PlanStop};
 use stemmata_runtimes::clients::is_unreadable_to_others;
-use stemmata_runtimes::translate::{LossReport, runtime_of, translate_from};
+use stemmata_runtimes::translate::{runtime_of, translate_from};
 use stemmata_store::StoreError;
 
 use crate::chain::walk::Walk;
@@ -33,7 +33,7 @@ pub(crate) struct Era {
 /// Entries of several eras, oldest first.
 struct Gathered {
     entries: Vec<Entry>,
-    report: LossReport,
+    report: Losses,
     made: Materialized,
 }
 
@@ -165,7 +165,7 @@ impl Engine {
         made.bytes = Bytes::of(&bytes);
         made.counts = count(target, &bytes, &mut made.notes).counts;
         made.tier = Tier::Upgraded;
-        made.losses = Some(LossReport::whole(&era.format, &target.format(), kept));
+        made.losses = Some(Losses::whole(&era.format, &target.format(), kept));
         Ok(Some(TranslatedContext { bytes, made }))
     }
 

@@ -117,7 +117,7 @@ fn blame_finds_a_patch_within_code() {
     let query =
         BlameQuery { file: &file, project, lines: &lines, wanted: 0..lines.len(), known: &HashMap::new() };
     let found = engine.blame(&query).expect("an answer");
-    assert!(found.iter().any(|origin| origin.tool == "exec"), "{found:?}");
+    assert!(found.iter().any(|origin| origin.tool.as_deref() == Some("exec")), "{found:?}");
 }
 
 fn read(path: &std::path::Path) -> Vec<Entry> {

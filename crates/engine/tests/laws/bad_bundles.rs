@@ -154,9 +154,9 @@ fn a_bundle_written_by_the_page_is_taken() {
 fn the_frozen_bundle_is_read_as_ever() {
     let other = other();
     let done = take(&other, &fixture());
-    assert!(done.new_commits > 2 && done.summary.session_count > 0);
-    let natives: Vec<String> = done
-        .summary
+    let shown = Engine::show_bundle(&fixture(), BundleLimits::default()).expect("a bundle");
+    assert!(done.new_commits > 2 && shown.session_count > 0);
+    let natives: Vec<String> = shown
         .sessions
         .iter()
         .filter_map(|session| session.tip)

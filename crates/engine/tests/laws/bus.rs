@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use stemmata_engine::{Engine, EngineError, EventFilter, PublishOptions, StartAt, Subscription};
+use stemmata_engine::{Engine, EngineError, EventFilter, FollowFrom, PublishOptions, Subscription};
 use stemmata_model::{
     Event, Json, LedgerId, NewEvent, NewPayload, NoteCode, Payload, SessionId, Timestamp, topics,
 };
@@ -46,12 +46,12 @@ fn numbers(events: &[Event]) -> Vec<u64> {
     events.iter().map(|event| event.seq.get()).collect()
 }
 
-fn subscribe(engine: &Engine, from: StartAt) -> Subscription {
+fn subscribe(engine: &Engine, from: FollowFrom) -> Subscription {
     engine.subscribe(&ledger("c"), EventFilter::default(), from).expect("subscribed")
 }
 
-fn named() -> StartAt {
-    StartAt::Named("reader".to_owned())
+fn named() -> FollowFrom {
+    FollowFrom::Cursor("reader".to_owned())
 }
 
 proptest! {
@@ -74,7 +74,7 @@ proptest! {
                     topics: wanted.iter().map(|wanted| topic(topics[*wanted])).collect(),
                     ..EventFilter::default()
                 };
-                let mut subscription = engine.subscribe(&ledger("c"), filter, StartAt::Beginning).expect("subscribed");
+                let mut subscription = engine.subscribe(&ledger("c"), filter, FollowFrom::Beginning).expect("subscribed");
                 let count = written(*wanted);
                 scope.spawn(move || {
                     let mut events = Vec::new();
@@ -118,11 +118,11 @@ proptest! {
 #[test]
 fn a_subscription_begins_where_it_is_told_to() {
     let engine = engine();
-    let mut early = subscribe(&engine, StartAt::Beginning);
+    let mut early = subscribe(&engine, FollowFrom::Beginning);
     assert_eq!((early.next(Duration::ZERO).expect("a look"), early.cursor()), (None, None), "no ledger yet");
     engine.publish(&ledger("c"), vec![said("a", "x", "one"), said("a", "y", "two")]).expect("published");
-    let mut now = subscribe(&engine, StartAt::Now);
-    let mut after = subscribe(&engine, StartAt::After(seq(1)));
+    let mut now = subscribe(&engine, FollowFrom::Now);
+    let mut after = subscribe(&engine, FollowFrom::After(seq(1)));
     engine.publish(&ledger("c"), vec![said("b", "x", "three").to(party("a"))]).expect("published");
     assert_eq!(numbers(&early.page(2).expect("a page")), [1, 2]);
     assert_eq!(early.cursor(), Some(seq(2)));
@@ -131,14 +131,14 @@ fn a_subscription_begins_where_it_is_told_to() {
     assert_eq!(early.page(0).expect("a page"), []);
     let filter =
         EventFilter { receiver: Some(party("a")), sender: Some(party("b")), ..EventFilter::default() };
-    let mut mine = engine.subscribe(&ledger("c"), filter, StartAt::Beginning).expect("subscribed");
+    let mut mine = engine.subscribe(&ledger("c"), filter, FollowFrom::Beginning).expect("subscribed");
     assert_eq!(mine.next(LONG).expect("a look").as_ref().and_then(text_of), Some("three"));
     // A cursor that would pass over what is still to come is an error, not silence.
-    let beyond = engine.subscribe(&ledger("c"), EventFilter::default(), StartAt::After(seq(4)));
+    let beyond = engine.subscribe(&ledger("c"), EventFilter::default(), FollowFrom::After(seq(4)));
     assert!(matches!(beyond, Err(EngineError::Refused { .. })), "{beyond:?}");
     let topics = (0..65).map(|number| topic(&format!("t{number}"))).collect();
     let filter = EventFilter { topics, ..EventFilter::default() };
-    let refused = engine.subscribe(&ledger("c"), filter, StartAt::Now);
+    let refused = engine.subscribe(&ledger("c"), filter, FollowFrom::Now);
     assert!(matches!(refused, Err(EngineError::Store(StoreError::Bound { .. }))), "{refused:?}");
 }
 
@@ -163,7 +163,7 @@ fn a_named_cursor_lasts_and_what_was_not_acknowledged_comes_again() {
     // Forgetting drops what was folded from events, and no cursor; what is gone comes as gone.
     engine.log().forget_events(&SessionId::new("go").expect("a name")).expect("forgotten");
     assert_eq!(subscribe(&engine, named()).page(9).expect("a page"), []);
-    let mut late = subscribe(&engine, StartAt::Beginning);
+    let mut late = subscribe(&engine, FollowFrom::Beginning);
     let gone = late.page(9).expect("a page");
     assert!(
         gone.len() == 6 && gone.iter().all(|event| matches!(event.payload, Payload::Gone(_))),
@@ -238,7 +238,7 @@ fn what_is_appended_while_a_page_is_read_is_on_the_next_one() {
     let engine = engine().with_log(Arc::clone(&log) as _);
     engine.publish(&ledger("c"), vec![said("a", "x", "one")]).expect("published");
     let filter = EventFilter { topics: vec![topic("y")], ..EventFilter::default() };
-    let mut subscription = engine.subscribe(&ledger("c"), filter, StartAt::Beginning).expect("subscribed");
+    let mut subscription = engine.subscribe(&ledger("c"), filter, FollowFrom::Beginning).expect("subscribed");
     log.after_one_page(|log| append_beside(log, vec![said("b", "y", "two"), said("b", "x", "three")]));
     assert_eq!(subscription.page(9).expect("a page"), []);
     assert_eq!(numbers(&subscription.page(9).expect("a page")), [2]);

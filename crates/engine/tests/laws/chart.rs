@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use stemmata_engine::{
-    Engine, EventFilter, PromptMade, PromptOf, PromptTrigger, PromptWanted, StartAt, Subscription,
+    Engine, EventFilter, FollowFrom, PromptMade, PromptOf, PromptTrigger, PromptWanted, Subscription,
 };
 use stemmata_model::{
     Estimate, Event, Json, LedgerId, NewEvent, NewPayload, Party, Payload, SessionId, topics,
@@ -77,7 +77,7 @@ fn all_nine_edges_of_the_chart() {
     let bus = |topics: &[&'static str]| {
         let topics = topics.iter().map(|name| self::topics::topic(name)).collect();
         engine
-            .subscribe(&cluster(), EventFilter { topics, ..EventFilter::default() }, StartAt::Beginning)
+            .subscribe(&cluster(), EventFilter { topics, ..EventFilter::default() }, FollowFrom::Beginning)
             .expect("a subscription")
     };
     let mut heard = bus(&[topics::ISSUE_OPENED, topics::STATE_SNAPSHOT]);

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use stemmata_engine::prompt::assemble::{CurrentTask, TaskFacts};
+use stemmata_api::v1::TurnTask;
+use stemmata_engine::prompt::assemble::TaskFacts;
 use stemmata_engine::prompt::profile::Profile;
 use stemmata_engine::prompt::strategy::{DocumentFormat, Strategy, parse, shipped};
 use stemmata_engine::{
@@ -244,7 +245,7 @@ fn resume_opens_a_new_session_and_names_its_context() {
         TurnOf { thread: ThreadId::new("t-1").ok(), ticket: TicketId::new("K-7").ok(), ..turn("new") };
     let task = TaskFacts {
         phase: Some("implement".to_owned()),
-        current: Some(CurrentTask {
+        current: Some(TurnTask {
             id: "T2".to_owned(),
             text: "Skip empty lines".to_owned(),
             depends_on: vec!["T1".to_owned()],

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stemmata_engine::{Engine, EngineError, StartAt, TokenTotals};
+use stemmata_engine::{Engine, EngineError, FollowFrom, TokenTotals};
 use stemmata_model::{
     Event, EventSeq, Json, NewEvent, NewPayload, Party, Payload, SessionId, Timestamp, Topic,
 };
@@ -411,7 +411,7 @@ fn answers(make: Make<'_>, golden: &Value) -> Vectors {
     others(log.as_ref(), golden, &mut vectors);
     // A reader goes on after the end.
     let subscription =
-        engine.subscribe(&ledger("c"), stemmata_engine::EventFilter::default(), StartAt::Beginning);
+        engine.subscribe(&ledger("c"), stemmata_engine::EventFilter::default(), FollowFrom::Beginning);
     assert!(!matches!(subscription, Err(EngineError::Store(_))));
     vectors
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
+use stemmata_api::v1::TurnTask;
 use stemmata_engine::{
     BeginTurn, Engine, EngineError, EntryMark, Refusal, Stop, TurnGuard, TurnMade, TurnOf, WindowReport,
 };
@@ -11,7 +12,7 @@ use stemmata_model::{
     CommitId, Entry, EntryId, Estimate, Event, Json, LedgerId, Part, Party, Payload, Reason, Role, SessionId,
     Template, Tokens, Usage, topics,
 };
-use stemmata_prompt::assemble::{CurrentTask, TaskFacts};
+use stemmata_prompt::assemble::TaskFacts;
 use stemmata_prompt::compact::{SummarizeError, Summarizer, SummaryAsked};
 use stemmata_prompt::guard::{WindowSettings, Zone};
 use stemmata_prompt::tool_output::OutputLimits;
@@ -260,11 +261,7 @@ fn the_triggers_that_hold_are_recorded_with_the_state_of_the_work() {
     let config = config(1_000);
     let facts = |phase: &str, done: usize| TaskFacts {
         phase: Some(phase.to_owned()),
-        current: Some(CurrentTask {
-            id: "T1".to_owned(),
-            text: "mend it".to_owned(),
-            depends_on: Vec::new(),
-        }),
+        current: Some(TurnTask { id: "T1".to_owned(), text: "mend it".to_owned(), depends_on: Vec::new() }),
         completed: (0..done).map(|number| format!("D{number}")).collect(),
     };
     let begin = |name: &str, task: TaskFacts, next: Option<&str>| {

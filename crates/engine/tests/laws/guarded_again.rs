@@ -4,13 +4,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use stemmata_api::v1::TurnTask;
 use stemmata_engine::prompt::strategy::{DocumentFormat, Strategy, parse};
 use stemmata_engine::{BeginTurn, Engine, EntryMark, PromptWanted, SameCall, Told, TurnGuard, TurnMade};
 use stemmata_model::{
     CommitId, Entry, EntryId, Estimate, Granularity, Json, NewEvent, NewPayload, Part, Payload, Reason, Role,
     Tokens, topics,
 };
-use stemmata_prompt::assemble::{CurrentTask, TaskFacts};
+use stemmata_prompt::assemble::TaskFacts;
 use stemmata_prompt::compact::{SummarizeError, Summarizer, SummaryAsked};
 use stemmata_prompt::guard::Zone;
 use stemmata_prompt::window::{ToolSummaryStrategy, WindowConfig};
@@ -29,7 +30,7 @@ use crate::support::{Folder, chain, engine, engine_on, new_store};
 const SECRET: &str = "kilnwright";
 
 fn facts(text: &str, completed: &[String]) -> TaskFacts {
-    let current = CurrentTask { id: "T1".to_owned(), text: text.to_owned(), depends_on: Vec::new() };
+    let current = TurnTask { id: "T1".to_owned(), text: text.to_owned(), depends_on: Vec::new() };
     TaskFacts { phase: Some(format!("of {text}")), current: Some(current), completed: completed.to_vec() }
 }
 

@@ -33,7 +33,7 @@ fn corpus_sessions_of_other_agents_go_on_in_claude_code() {
                 session.messages,
                 known.captured.notes.len(),
                 placed.messages,
-                losses.losses.len()
+                losses.entries.len()
             );
         }
     }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use stemmata_engine::prompt::assemble::{CurrentTask, TaskFacts};
+use stemmata_api::v1::TurnTask;
+use stemmata_engine::prompt::assemble::TaskFacts;
 use stemmata_engine::prompt::profile::Profile;
 use stemmata_engine::{
     BeginTurn, Engine, ForgetOptions, ForgetTarget, PromptWanted, ScrubTarget, StoreRules, Told, TurnContext,
@@ -79,7 +80,7 @@ fn invariant_13_a_kept_prompt_holds_no_secret() {
     let (in_task, in_profile) = ("akiaiosfodnn7qqqqqq2", "akiaiosfodnn7rrrrrr3");
     for home in Home::each() {
         let engine = home.engine();
-        let current = CurrentTask {
+        let current = TurnTask {
             id: "T1".to_owned(),
             text: format!("deploy with {}", in_task.to_uppercase()),
             depends_on: Vec::new(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use stemmata_engine::{Engine, EventFilter, ScanTarget, StartAt, Told};
+use stemmata_engine::{Engine, EventFilter, FollowFrom, ScanTarget, Told};
 use stemmata_model::{EventSeq, Json, NewEvent, NewPayload, topics};
 use stemmata_prompt::reduce::memory::MemoryReducer;
 use stemmata_prompt::reduce::snapshot::StateSnapshotter;
@@ -41,7 +41,7 @@ fn events() -> Vec<NewEvent> {
 fn told(engine: &Engine, folder: &Folder) -> Vec<String> {
     let (id, mut told) = (ledger("c"), Vec::new());
     let mut subscription =
-        engine.subscribe(&id, EventFilter::default(), StartAt::Beginning).expect("subscribed");
+        engine.subscribe(&id, EventFilter::default(), FollowFrom::Beginning).expect("subscribed");
     let mut walked = Vec::new();
     while let page = subscription.page(7).expect("a page")
         && !page.is_empty()
@@ -51,7 +51,7 @@ fn told(engine: &Engine, folder: &Folder) -> Vec<String> {
     told.push(format!("{walked:?} {:?}", subscription.cursor()));
     assert_eq!(subscription.page_within(7, Duration::ZERO).expect("a page"), []);
     let filter = EventFilter { topics: vec![topic(topics::TOKEN_USAGE)], ..EventFilter::default() };
-    let mut subscription = engine.subscribe(&id, filter, StartAt::Beginning).expect("subscribed");
+    let mut subscription = engine.subscribe(&id, filter, FollowFrom::Beginning).expect("subscribed");
     let mut count = 0;
     while let Some(event) = subscription.next(Duration::ZERO).expect("a read") {
         count += usize::from(event.topic.as_str() == topics::TOKEN_USAGE);

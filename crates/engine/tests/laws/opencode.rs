@@ -565,7 +565,7 @@ fn a_compacted_session_is_told_from_the_root_or_as_the_client_sends_it() {
         [(Stop::Root, [&all[..2], &all[3..]].concat(), 1), (Stop::Compaction, all[2..].to_vec(), 0)]
     {
         let mut text = Vec::new();
-        let projection = stemmata_runtimes::export::Projection::Markdown;
+        let projection = stemmata_model::ExportForm::Markdown;
         engine.export(tip, (projection, stop, None), &mut text).expect("exported");
         assert_eq!(found(&text), expected, "{stop:?}");
         let mut bytes = Vec::new();

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use stemmata_engine::prompt::tool_output::{Extent, OutputLimits, RangeUnit, TextRange};
+use stemmata_api::v1::ArtifactUnit;
+use stemmata_engine::prompt::tool_output::{Extent, OutputLimits, TextRange};
 use stemmata_engine::{
     BeginTurn, CollectOptions, Engine, EngineError, ForgetOptions, ForgetTarget, OutputFiles, OutputRules,
     Refusal, RetentionRules, ScrubTarget, StoreRules, TurnEnded, TurnMade, TurnOf,
@@ -96,11 +97,11 @@ fn only(folder: &Path) -> PathBuf {
 fn whole(engine: &Engine, id: ArtifactId, page: usize) -> String {
     let (mut text, mut from) = (String::new(), 0);
     loop {
-        let range = TextRange { unit: RangeUnit::Bytes, from, to: None };
+        let range = TextRange { unit: ArtifactUnit::Bytes, from, to: None };
         let read = engine.read_artifact(id, range, page).expect("read");
-        assert!(read.text.len() <= page && read.from.bytes == from);
+        assert!(read.text.len() <= page && read.from_byte == from);
         text.push_str(&read.text);
-        from = read.to.bytes;
+        from = read.to_byte;
         if !read.is_cut {
             assert_eq!(read.bytes, text.len() as u64);
             return text;
@@ -162,12 +163,12 @@ fn large_outputs_have_the_default_limits_and_several_parts() {
     );
     let id = reference(&text);
     assert_eq!(whole(&engine, id, 100_000), output);
-    let lines = TextRange { unit: RangeUnit::Lines, from: 59_999, to: Some(60_001) };
+    let lines = TextRange { unit: ArtifactUnit::Lines, from: 59_999, to: Some(60_001) };
     let read = engine.read_artifact(id, lines, 1_000).expect("read");
     assert_eq!(read.text, "0123456789 and more of it é\n".repeat(2));
     assert_eq!(read.sha256.expect("a digest").len(), 64);
     for (unit, from) in
-        [(RangeUnit::Lines, 60_002), (RangeUnit::Bytes, 1_740_001), (RangeUnit::Chars, 1_680_001)]
+        [(ArtifactUnit::Lines, 60_002), (ArtifactUnit::Bytes, 1_740_001), (ArtifactUnit::Chars, 1_680_001)]
     {
         let error = engine
             .read_artifact(id, TextRange { unit, from, to: None }, 1_000)

@@ -1,6 +1,7 @@
 //! What a prompt retrieves: nothing of a branch that was left, nothing that the turn says itself, and never in silence.
 
-use stemmata_engine::prompt::assemble::{CurrentTask, TaskFacts};
+use stemmata_api::v1::TurnTask;
+use stemmata_engine::prompt::assemble::TaskFacts;
 use stemmata_engine::prompt::strategy::{DocumentFormat, Strategy, parse};
 use stemmata_engine::{
     BeginTurn, Engine, EngineError, PromptMade, PromptOf, PromptWanted, RecallNote, RecallWanted,
@@ -247,7 +248,7 @@ fn the_current_task_is_looked_for_with_what_began_the_turn() {
     settle(&engine);
     let (profile, strategy) = (profile(), strategy());
     let current =
-        CurrentTask { id: "T1".to_owned(), text: "comb the quagga".to_owned(), depends_on: Vec::new() };
+        TurnTask { id: "T1".to_owned(), text: "comb the quagga".to_owned(), depends_on: Vec::new() };
     let asked = |task: TaskFacts, session: &str| {
         let prompt = Some(PromptWanted::new(&profile, &strategy, &Estimate));
         let begin =
@@ -307,7 +308,7 @@ fn what_no_step_has_stored_yet_is_recalled() {
 fn tasks_that_turns_name_are_recalled() {
     let engine = engine();
     let current = |id: &str, text: &str| {
-        Some(CurrentTask { id: id.to_owned(), text: text.to_owned(), depends_on: Vec::new() })
+        Some(TurnTask { id: id.to_owned(), text: text.to_owned(), depends_on: Vec::new() })
     };
     let begin = |session: &str, number: u32, task: TaskFacts| {
         let begun = said(&format!("q{number}"), Role::User, "go on");

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use stemmata_engine::prompt::story::ReportedTokens;
+use stemmata_api::v1::{ReportedTokens, Stats};
 use stemmata_engine::{
-    CaptureOptions, Engine, ForgetOptions, ForgetTarget, SessionOnly, Stats, StatsBy, StatsQuery,
+    CaptureOptions, Engine, ForgetOptions, ForgetTarget, SessionOnly, StatsBy, StatsQuery,
 };
 use stemmata_model::Principal;
 use stemmata_store::Store;
@@ -24,9 +24,11 @@ fn stats(engine: &Engine, query: &StatsQuery) -> Stats {
 }
 
 fn tokens_of(engine: &Engine, sessions: &[stemmata_model::CommitId]) -> ReportedTokens {
-    let mut sum = ReportedTokens::default();
+    let mut sum = ReportedTokens::NONE;
     for tip in sessions {
-        sum.add(engine.overview(*tip, None).expect("an overview").story.tokens.unwrap_or_default());
+        sum.add(
+            engine.overview(*tip, None).expect("an overview").story.tokens.unwrap_or(ReportedTokens::NONE),
+        );
     }
     sum
 }
@@ -45,10 +47,10 @@ proptest! {
         let active: i64 = tips.iter().map(|tip| engine.overview(*tip, None).expect("an overview").story.active_micros).sum();
         for kind in [StatsBy::Day, StatsBy::Week, StatsBy::Month, StatsBy::Project, StatsBy::Client, StatsBy::Model] {
             let counted = stats(&engine, &by(kind));
-            prop_assert_eq!(counted.total.tokens.unwrap_or_default(), wanted);
-            prop_assert_eq!((counted.total.sessions, counted.total.active_micros), (2, active));
-            let mut sum = ReportedTokens::default();
-            counted.rows.iter().for_each(|row| sum.add(row.tokens.unwrap_or_default()));
+            prop_assert_eq!(counted.total.tokens.unwrap_or(ReportedTokens::NONE), wanted);
+            prop_assert_eq!((counted.total.sessions, counted.total.active_seconds), (2, (active / 1_000_000).cast_unsigned()));
+            let mut sum = ReportedTokens::NONE;
+            counted.rows.iter().for_each(|row| sum.add(row.tokens.unwrap_or(ReportedTokens::NONE)));
             prop_assert_eq!(sum, wanted);
         }
     }
@@ -71,8 +73,8 @@ fn what_a_placed_copy_repeats_counts_nowhere_and_what_it_adds_once() {
     import(&engine, &done.path);
     let after = stats(&engine, &by(StatsBy::Day));
     assert_eq!(after.total.sessions, before.total.sessions + 1);
-    let mut wanted = before.total.tokens.unwrap_or_default();
-    wanted.add(ReportedTokens { input: 5, output: 7, ..ReportedTokens::default() });
+    let mut wanted = before.total.tokens.unwrap_or(ReportedTokens::NONE);
+    wanted.add(ReportedTokens { input: 5, output: 7, ..ReportedTokens::NONE });
     assert_eq!(after.total.tokens, Some(wanted));
     assert_eq!(after.rows[0].key.as_deref(), Some("2027-01-01"));
     let since = SessionOnly { since: Some("2026-12-31T00:00:00Z".parse_time()), ..SessionOnly::default() };
@@ -108,7 +110,7 @@ fn subagents_count_with_their_session() {
     assert_eq!(tips.len(), 3);
     let counted = stats(&engine, &by(StatsBy::Project));
     assert_eq!((counted.total.sessions, counted.rows.len()), (1, 1));
-    assert_eq!(counted.total.tokens.unwrap_or_default(), tokens_of(&engine, &tips));
+    assert_eq!(counted.total.tokens.unwrap_or(ReportedTokens::NONE), tokens_of(&engine, &tips));
 }
 
 #[test]
@@ -151,8 +153,8 @@ fn corpus_statistics_are_what_show_says_of_each_session() {
             let story = engine.overview(tip, None).expect("an overview").story;
             let total = stats(&engine, &by(StatsBy::Day)).total;
             assert_eq!(
-                (total.tokens, total.active_micros),
-                (story.tokens, story.active_micros),
+                (total.tokens, total.active_seconds),
+                (story.tokens, (story.active_micros / 1_000_000).cast_unsigned()),
                 "{}",
                 path.display()
             );

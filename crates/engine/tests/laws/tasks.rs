@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use stemmata_api::v1::TurnTask;
 use stemmata_engine::{
     BeginTurn, Engine, EngineError, EntryHint, GuardWanted, Guarded, GuardedItem, Refusal, TurnMade,
     WindowReport,
 };
 use stemmata_model::{Estimate, Role, Timestamp, Tokens, topics};
-use stemmata_prompt::assemble::{CurrentTask, TaskFacts};
+use stemmata_prompt::assemble::TaskFacts;
 use stemmata_prompt::guard::{Category, Class, ContentType, Window, WindowSettings};
 use stemmata_store::{EventQuery, Store};
 use stemmata_testkit::memory::MemoryStore;
@@ -15,17 +16,17 @@ use stemmata_testkit::memory::MemoryStore;
 use crate::guarded::{config, events, guard, id, said, tip, turn};
 use crate::support::{engine, engine_on};
 
-fn task(name: &str, depends_on: &[&str]) -> CurrentTask {
+fn task(name: &str, depends_on: &[&str]) -> TurnTask {
     let depends_on = depends_on.iter().map(|name| (*name).to_owned()).collect();
-    CurrentTask { id: name.to_owned(), text: format!("do {name}"), depends_on }
+    TurnTask { id: name.to_owned(), text: format!("do {name}"), depends_on }
 }
 
-fn facts(current: CurrentTask, completed: &[String]) -> TaskFacts {
+fn facts(current: TurnTask, completed: &[String]) -> TaskFacts {
     TaskFacts { current: Some(current), completed: completed.to_vec(), ..TaskFacts::NONE }
 }
 
 /// Begins a turn of a task with a prompt of so many tokens.
-fn begin(engine: &Engine, task: CurrentTask, completed: &[String], tokens: usize) -> WindowReport {
+fn begin(engine: &Engine, task: TurnTask, completed: &[String], tokens: usize) -> WindowReport {
     let config = config(1_000);
     let prompt = said(&format!("{}-prompt", task.id), Role::User, tokens);
     let begin = BeginTurn {

@@ -33,7 +33,7 @@ fn export(act: &Act<'_>, from: &Engine, have: &[CommitId], name: &'static str) -
 
 fn import(act: &Act<'_>, into: &Engine, name: &str) -> anyhow::Result<Vec<CommitId>> {
     let file = File::open(path(act, name)).context("opening a bundle")?;
-    Ok(into.import_bundle(&file, &BundleImportOptions::default())?.summary.tips)
+    Ok(into.import_bundle(&file, &BundleImportOptions::default())?.tips)
 }
 
 pub(super) fn out(act: &Act<'_>) -> anyhow::Result<Done> {

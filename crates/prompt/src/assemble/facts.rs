@@ -2,6 +2,7 @@
 //!
 //! What is known of tasks from what was said is the memory's.
 
+use stemmata_api::v1::TurnTask;
 use stemmata_model::quote::one_line;
 
 /// What is being worked on.
@@ -10,20 +11,9 @@ pub struct TaskFacts {
     /// The phase of the work, for example `implement`.
     pub phase: Option<String>,
     /// The current task.
-    pub current: Option<CurrentTask>,
+    pub current: Option<TurnTask>,
     /// Ids of tasks that are done.
     pub completed: Vec<String>,
-}
-
-/// The task that a turn is about.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CurrentTask {
-    /// Its id.
-    pub id: String,
-    /// What is to be done.
-    pub text: String,
-    /// Ids of tasks that have to be done before it. They need not be known.
-    pub depends_on: Vec<String>,
 }
 
 impl TaskFacts {
@@ -67,7 +57,7 @@ mod tests {
     #[test]
     fn a_task_is_said_in_lines_of_its_own() {
         assert_eq!(TaskFacts::NONE.section(), "");
-        let task = CurrentTask {
+        let task = TurnTask {
             id: "T3".to_owned(),
             text: "Skip empty lines\n## User turn".to_owned(),
             depends_on: vec!["T1".to_owned(), "T2".to_owned()],

@@ -95,7 +95,7 @@ pub fn committed_last<K>(story: &SessionStory<K>) -> Option<&str> {
 /// Returns what is left to do.
 fn open<K>(story: &SessionStory<K>, turns: &[SessionTurn<K>]) -> Vec<String> {
     let mut open = story.open.clone();
-    let errors = story.errors.iter().filter(|error| !error.is_resolved);
+    let errors = story.errors.iter().filter(|error| !error.resolved);
     open.extend(errors.map(|error| {
         let what = if error.what.is_empty() {
             String::new()
@@ -263,11 +263,11 @@ fn plain(text: &str) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use stemmata_acts::MadeCommit;
+    use stemmata_api::v1::{GitCommitMade, SessionError};
     use stemmata_model::EntryId;
 
     use super::*;
-    use crate::story::{Prompt, SessionError, TurnOutline};
+    use crate::story::{Prompt, TurnOutline};
 
     fn turn(prompt: &str, file: Option<&str>, commit: Option<&str>) -> SessionTurn<u32> {
         let prompt = Prompt { position: 0, entry: EntryId::new("e").unwrap(), text: prompt.to_owned() };
@@ -276,7 +276,7 @@ mod tests {
             prompt: Some(prompt),
             files: file.map(|file| (file.to_owned(), lines)).into_iter().collect(),
             commits: commit
-                .map(|subject| MadeCommit { hash: None, subject: subject.to_owned() })
+                .map(|subject| GitCommitMade { hash: None, subject: subject.to_owned() })
                 .into_iter()
                 .collect(),
             tests_passed: 1,
@@ -299,8 +299,8 @@ mod tests {
                 what: "cargo test".to_owned(),
                 text: "it fails".to_owned(),
                 times: 1,
-                turn: None,
-                is_resolved: false,
+                prompt: None,
+                resolved: false,
                 fixed_by: Vec::new(),
             }],
             commands: vec!["ls".to_owned(), "cargo test".to_owned()],

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use stemmata_api::v1::ReportedTokens;
 use stemmata_model::{Entry, EntryKind, Estimate, Role, Timestamp, Usage};
 
 use super::outline::IDLE_MICROS;
@@ -11,21 +12,6 @@ use crate::window::held_tokens;
 
 /// Microseconds of a slot: a quarter of an hour, for the offsets of all time zones are multiples of it.
 pub const SLOT_MICROS: i64 = 15 * 60 * 1_000_000;
-
-/// Tokens that the provider reported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ReportedTokens {
-    /// Sent, neither read from a cache nor written to one.
-    pub input: u64,
-    /// Answered.
-    pub output: u64,
-    /// Read from the cache.
-    pub cache_read: u64,
-    /// Written to the cache.
-    pub cache_write: u64,
-    /// Whether the client wrote down only a part of what was answered: `output` is no sum.
-    pub is_output_partial: bool,
-}
 
 /// An answer that holds more than this, and more than [`PARTIAL_TIMES`] what it reports, was reported before it was finished.
 const HELD_TOKENS_MIN: u64 = 40;
@@ -36,38 +22,28 @@ const PARTIAL_TIMES: u64 = 4;
 /// One such answer of so many makes the sum wrong enough to say so.
 const ANSWERS_PER_PARTIAL: u64 = 20;
 
-impl ReportedTokens {
-    /// Adds others.
-    pub const fn add(&mut self, other: Self) {
-        self.input = self.input.saturating_add(other.input);
-        self.output = self.output.saturating_add(other.output);
-        self.cache_read = self.cache_read.saturating_add(other.cache_read);
-        self.cache_write = self.cache_write.saturating_add(other.cache_write);
-        self.is_output_partial |= other.is_output_partial;
+/// Returns what one answer reports.
+const fn reported(usage: Usage) -> ReportedTokens {
+    ReportedTokens {
+        input: usage.input_tokens,
+        output: usage.output_tokens,
+        cache_read: usage.cache_read_tokens,
+        cache_write: usage.cache_write_tokens,
+        output_partial: false,
     }
+}
 
-    const fn of(usage: Usage) -> Self {
-        Self {
-            input: usage.input_tokens,
-            output: usage.output_tokens,
-            cache_read: usage.cache_read_tokens,
-            cache_write: usage.cache_write_tokens,
-            is_output_partial: false,
-        }
-    }
-
-    /// Raises each number to another's, and returns by how much.
-    fn raise(&mut self, to: Self) -> Self {
-        let more = Self {
-            input: to.input.saturating_sub(self.input),
-            output: to.output.saturating_sub(self.output),
-            cache_read: to.cache_read.saturating_sub(self.cache_read),
-            cache_write: to.cache_write.saturating_sub(self.cache_write),
-            is_output_partial: false,
-        };
-        self.add(more);
-        more
-    }
+/// Raises each number to another's, and returns by how much.
+fn raise(known: &mut ReportedTokens, to: ReportedTokens) -> ReportedTokens {
+    let more = ReportedTokens {
+        input: to.input.saturating_sub(known.input),
+        output: to.output.saturating_sub(known.output),
+        cache_read: to.cache_read.saturating_sub(known.cache_read),
+        cache_write: to.cache_write.saturating_sub(known.cache_write),
+        output_partial: false,
+    };
+    known.add(more);
+    more
 }
 
 /// When, in slots since 1970, and with which model. Entries without a time have no slot.
@@ -126,16 +102,16 @@ impl EffortFold {
         let row = self.rows.entry(key.clone()).or_default();
         row.answers += u64::from(is_answer);
         row.active_micros = row.active_micros.saturating_add(active_micros);
-        let Some(usage) = entry.meta.usage.map(ReportedTokens::of) else { return };
+        let Some(usage) = entry.meta.usage.map(reported) else { return };
         let (key, more) = match &entry.meta.message_id {
             // One message over several lines says its tokens on each, and the last line says most.
             Some(id) => {
-                let (key, known) = self.named.entry(id.clone()).or_insert((key, ReportedTokens::default()));
-                (key.clone(), known.raise(usage))
+                let (key, known) = self.named.entry(id.clone()).or_insert((key, ReportedTokens::NONE));
+                (key.clone(), raise(known, usage))
             }
             None => (key, usage),
         };
-        self.rows.entry(key).or_default().tokens.get_or_insert_default().add(more);
+        self.rows.entry(key).or_default().tokens.get_or_insert(ReportedTokens::NONE).add(more);
     }
 
     /// Tells whether the client wrote down only a part of what was answered.
@@ -167,12 +143,12 @@ impl EffortFold {
             row.active_micros = row.active_micros.saturating_add(effort.active_micros);
             row.answers += effort.answers;
             if let Some(tokens) = effort.tokens {
-                row.tokens.get_or_insert_default().add(tokens);
+                row.tokens.get_or_insert(ReportedTokens::NONE).add(tokens);
             }
         }
         // A client logs all of its answers in one way, so what the long ones show holds for each row.
         for tokens in rows.values_mut().filter_map(|row| row.tokens.as_mut()) {
-            tokens.is_output_partial = is_output_partial;
+            tokens.output_partial = is_output_partial;
         }
         rows
     }

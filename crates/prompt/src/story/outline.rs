@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use stemmata_acts::{
-    Act, Certainty, FileAct, MadeCommit, Outcome, Reach, ToolUse, below, command, commits_made, tool_uses,
+    Act, Certainty, FileAct, Outcome, Reach, ToolUse, below, command, commits_made, tool_uses,
 };
+use stemmata_api::v1::{ChangedFile, GitCommitMade};
 use stemmata_model::{Entry, EntryId, EntryKind, Part, Role, Timestamp};
 
 use super::prompt::{Frame, is_main, prompt_text};
@@ -41,7 +42,7 @@ pub struct TurnOutline {
     /// How the last run of tests ended.
     pub is_last_test_passed: Option<bool>,
     /// Commits of git that it made.
-    pub commits: Vec<MadeCommit>,
+    pub commits: Vec<GitCommitMade>,
     /// Calls that failed.
     pub failures: u64,
     /// Compactions in it.
@@ -97,6 +98,16 @@ pub struct FileLines {
     pub added: u64,
     /// Lines that were taken out.
     pub removed: u64,
+}
+
+/// Returns changed files as answers list them.
+pub fn changed_files(files: &BTreeMap<String, FileLines>) -> Vec<ChangedFile> {
+    let of = |(path, lines): (&String, &FileLines)| ChangedFile {
+        path: path.clone(),
+        added: lines.added,
+        removed: lines.removed,
+    };
+    files.iter().map(of).collect()
 }
 
 impl TurnOutline {
@@ -206,7 +217,8 @@ impl TurnOutline {
             self.is_last_test_passed = Some(is_passed);
         }
         let left = COMMITS_MAX.saturating_sub(self.commits.len());
-        self.commits.extend(commits_made(used).into_iter().take(left));
+        let made = commits_made(used).into_iter().take(left);
+        self.commits.extend(made.map(|made| GitCommitMade { hash: made.hash, subject: made.subject }));
     }
 }
 

@@ -5,9 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use stemmata_acts::{ToolUse, below, tool_uses};
+use stemmata_api::v1::{ReportedTokens, SessionError};
 use stemmata_model::{Entry, EntryKind, SessionId, Timestamp};
 
-use super::effort::{EffortFold, ReportedTokens};
+use super::effort::EffortFold;
 use super::outline::{FileLines, TurnOutline, is_changed, outlines_of};
 use super::prompt::{Frame, is_main, sidechain_of};
 use crate::reduce::memory::SessionMemory;
@@ -29,23 +30,6 @@ pub struct SessionTurn<K> {
     pub commit: K,
     /// What happened in it.
     pub outline: TurnOutline,
-}
-
-/// An error, and what resolved it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionError {
-    /// What failed: a command, a file, a tool.
-    pub what: String,
-    /// What it said, one line.
-    pub text: String,
-    /// How often.
-    pub times: u64,
-    /// The turn in which it came up first, by its prompt's number.
-    pub turn: Option<u64>,
-    /// Whether it went well later.
-    pub is_resolved: bool,
-    /// Files that were changed between the failure and what resolved it.
-    pub fixed_by: Vec<String>,
 }
 
 /// What a session holds.
@@ -163,7 +147,7 @@ impl<K: Copy> SessionFold<K> {
                 *models.entry(model).or_default() += effort.answers;
             }
             if let Some(more) = effort.tokens {
-                tokens.get_or_insert_with(ReportedTokens::default).add(more);
+                tokens.get_or_insert(ReportedTokens::NONE).add(more);
             }
         }
         let mut files: BTreeMap<String, FileLines> = BTreeMap::new();
@@ -237,8 +221,8 @@ impl<K: Copy> SessionFold<K> {
             what,
             text: error.text.clone(),
             times: u64::from(error.times),
-            turn: turn.map(|(_, number)| *number),
-            is_resolved: error.resolved.is_some(),
+            prompt: turn.map(|(_, number)| *number),
+            resolved: error.resolved.is_some(),
             fixed_by: fixed_by.take(FIX_FILES_MAX).collect(),
         }
     }

@@ -4,30 +4,13 @@
 
 use std::ops::ControlFlow;
 
-/// What a range counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
-pub enum RangeUnit {
-    /// Lines, the first of which is 1.
-    Lines,
-    /// Bytes, the first of which is 0.
-    Bytes,
-    /// Characters, the first of which is 0.
-    Chars,
-}
+use stemmata_api::v1::ArtifactUnit;
 
-impl RangeUnit {
-    /// Returns the name used in JSON.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
-    /// Returns the number of the first one.
-    pub const fn first(self) -> u64 {
-        match self {
-            Self::Lines => 1,
-            Self::Bytes | Self::Chars => 0,
-        }
+/// Returns the number of the first one of its kind in a text.
+pub const fn first_of(unit: ArtifactUnit) -> u64 {
+    match unit {
+        ArtifactUnit::Lines => 1,
+        ArtifactUnit::Bytes | ArtifactUnit::Chars => 0,
     }
 }
 
@@ -35,7 +18,7 @@ impl RangeUnit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextRange {
     /// What it counts.
-    pub unit: RangeUnit,
+    pub unit: ArtifactUnit,
     /// The first one that it holds.
     pub from: u64,
     /// The first one behind it. Without it the range ends with the text.
@@ -44,7 +27,7 @@ pub struct TextRange {
 
 impl TextRange {
     /// A whole text.
-    pub const WHOLE: Self = Self { unit: RangeUnit::Bytes, from: 0, to: None };
+    pub const WHOLE: Self = Self { unit: ArtifactUnit::Bytes, from: 0, to: None };
 }
 
 /// A place in a text, before a character.
@@ -60,11 +43,11 @@ pub struct TextPlace {
 
 impl TextPlace {
     /// Returns how many there are before it, as a range of this unit counts.
-    pub const fn number(self, unit: RangeUnit) -> u64 {
+    pub const fn number(self, unit: ArtifactUnit) -> u64 {
         match unit {
-            RangeUnit::Lines => self.newlines + 1,
-            RangeUnit::Bytes => self.bytes,
-            RangeUnit::Chars => self.chars,
+            ArtifactUnit::Lines => self.newlines + 1,
+            ArtifactUnit::Bytes => self.bytes,
+            ArtifactUnit::Chars => self.chars,
         }
     }
 }
@@ -173,8 +156,8 @@ mod tests {
         reader.finish()
     }
 
-    fn unit() -> impl Strategy<Value = RangeUnit> {
-        prop_oneof![Just(RangeUnit::Lines), Just(RangeUnit::Bytes), Just(RangeUnit::Chars)]
+    fn unit() -> impl Strategy<Value = ArtifactUnit> {
+        prop_oneof![Just(ArtifactUnit::Lines), Just(ArtifactUnit::Bytes), Just(ArtifactUnit::Chars)]
     }
 
     proptest! {
@@ -185,7 +168,7 @@ mod tests {
             cuts.sort_unstable();
             let mut whole = Vec::new();
             let ends = cuts.iter().copied().map(Some).chain([None]);
-            let starts = std::iter::once(unit.first()).chain(cuts.iter().copied());
+            let starts = std::iter::once(first_of(unit)).chain(cuts.iter().copied());
             for (from, to) in starts.zip(ends) {
                 let range = TextRange { unit, from, to };
                 if let Some(read) = read(text.as_bytes(), range, usize::MAX, piece) {
@@ -204,7 +187,7 @@ mod tests {
             let mut whole = Vec::new();
             let mut from = 0;
             loop {
-                let range = TextRange { unit: RangeUnit::Bytes, from, to: None };
+                let range = TextRange { unit: ArtifactUnit::Bytes, from, to: None };
                 let read = read(text.as_bytes(), range, bytes_max, piece).expect("a page");
                 prop_assert!(read.bytes.len() <= bytes_max);
                 prop_assert_eq!(read.from.bytes, from);
@@ -220,7 +203,7 @@ mod tests {
 
         #[test]
         fn any_bytes_are_within_the_bound(bytes in proptest::collection::vec(any::<u8>(), 0..80), bytes_max in 0..20_usize, unit in unit()) {
-            let range = TextRange { unit, from: unit.first(), to: None };
+            let range = TextRange { unit, from: first_of(unit), to: None };
             let read = read(&bytes, range, bytes_max, 7).expect("it begins at the start");
             prop_assert!(read.bytes.len() <= bytes_max.max(4));
         }
@@ -233,13 +216,13 @@ mod tests {
             let read = read(text, TextRange { unit, from, to }, usize::MAX, 3);
             read.map(|read| String::from_utf8(read.bytes).expect("text"))
         };
-        assert_eq!(told(RangeUnit::Lines, 2, Some(3)).as_deref(), Some("twö\n"));
-        assert_eq!(told(RangeUnit::Lines, 3, None).as_deref(), Some("three\n"));
-        assert_eq!(told(RangeUnit::Bytes, 4, Some(7)).as_deref(), Some("twö"), "ö begins in it");
-        assert_eq!(told(RangeUnit::Bytes, 7, Some(9)).as_deref(), Some("\n"), "ö began before");
-        assert_eq!(told(RangeUnit::Chars, 6, Some(7)).as_deref(), Some("ö"));
-        assert_eq!(told(RangeUnit::Chars, 14, None).as_deref(), Some(""));
-        assert_eq!(told(RangeUnit::Chars, 15, None), None);
-        assert_eq!(told(RangeUnit::Lines, 5, None), None);
+        assert_eq!(told(ArtifactUnit::Lines, 2, Some(3)).as_deref(), Some("twö\n"));
+        assert_eq!(told(ArtifactUnit::Lines, 3, None).as_deref(), Some("three\n"));
+        assert_eq!(told(ArtifactUnit::Bytes, 4, Some(7)).as_deref(), Some("twö"), "ö begins in it");
+        assert_eq!(told(ArtifactUnit::Bytes, 7, Some(9)).as_deref(), Some("\n"), "ö began before");
+        assert_eq!(told(ArtifactUnit::Chars, 6, Some(7)).as_deref(), Some("ö"));
+        assert_eq!(told(ArtifactUnit::Chars, 14, None).as_deref(), Some(""));
+        assert_eq!(told(ArtifactUnit::Chars, 15, None), None);
+        assert_eq!(told(ArtifactUnit::Lines, 5, None), None);
     }
 }

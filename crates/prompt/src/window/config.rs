@@ -3,6 +3,7 @@
 
 use std::str::FromStr;
 
+use stemmata_api::v1::WindowLimit;
 use stemmata_model::Tokens;
 use thiserror::Error;
 
@@ -209,19 +210,6 @@ pub enum WindowConfigError {
     },
 }
 
-/// One limit, as it acts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LimitRow {
-    /// Its name.
-    pub name: &'static str,
-    /// Its value.
-    pub value: u64,
-    /// The unit.
-    pub unit: &'static str,
-    /// What happens there.
-    pub acts: &'static str,
-}
-
 /// Limits of one window that fit each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WindowConfig {
@@ -275,7 +263,7 @@ impl WindowConfig {
     }
 
     /// Returns every limit in the order in which they act.
-    pub fn explain(&self) -> Vec<LimitRow> {
+    pub fn explain(&self) -> Vec<WindowLimit> {
         let lines = "a result of a tool is cut before it is stored";
         let output = &self.output;
         let visible = usize::try_from(self.compact.visible_results()).unwrap_or(0);
@@ -295,13 +283,13 @@ impl WindowConfig {
         rows
     }
 
-    fn zone_row(&self, name: &'static str, zone: Zone, acts: &'static str) -> LimitRow {
+    fn zone_row(&self, name: &str, zone: Zone, acts: &str) -> WindowLimit {
         let begins = u128::from(self.window.limit().0) * u128::from(self.window.threshold_permille(zone));
         tokens(name, Tokens(u64::try_from(begins.div_ceil(1_000)).unwrap_or(u64::MAX)), acts)
     }
 
     /// Returns where compaction is due, and what it keeps.
-    fn compaction_rows(&self) -> Vec<LimitRow> {
+    fn compaction_rows(&self) -> Vec<WindowLimit> {
         let (window, compact, limit) = (self.window.limit(), &self.compact, self.limit());
         let acts = if compact.is_automatic {
             "the conversation is compacted after the turn"
@@ -336,12 +324,16 @@ impl WindowConfig {
     }
 }
 
-const fn tokens(name: &'static str, value: Tokens, acts: &'static str) -> LimitRow {
-    LimitRow { name, value: value.0, unit: "tokens", acts }
+fn tokens(name: &str, value: Tokens, acts: &str) -> WindowLimit {
+    limit(name, value.0, "tokens", acts)
 }
 
-fn counted(name: &'static str, value: usize, unit: &'static str, acts: &'static str) -> LimitRow {
-    LimitRow { name, value: u64::try_from(value).unwrap_or(u64::MAX), unit, acts }
+fn counted(name: &str, value: usize, unit: &str, acts: &str) -> WindowLimit {
+    limit(name, u64::try_from(value).unwrap_or(u64::MAX), unit, acts)
+}
+
+fn limit(name: &str, value: u64, unit: &str, acts: &str) -> WindowLimit {
+    WindowLimit { name: name.to_owned(), value, unit: unit.to_owned(), acts: acts.to_owned() }
 }
 
 #[cfg(test)]
@@ -415,7 +407,7 @@ mod tests {
     #[test]
     fn the_limits_are_explained_in_the_order_in_which_they_act() {
         let rows = WindowConfig::new(settings(100_000)).expect("limits").explain();
-        let names: Vec<&str> = rows.iter().map(|row| row.name).collect();
+        let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
         let wanted = "output_lines output_bytes output_chars output_spill tool_call_cutoff warning danger critical target \
                       reserve_tokens compact_at keep_recent_tokens window";
         assert_eq!(names.join(" "), wanted);

@@ -250,8 +250,8 @@ fn a_conversation_goes_there_and_back() {
         ] {
             assert!(said.contains(word), "{}: {word}: {said}", adapter.format());
         }
-        let images = translated.report.losses.iter().filter(|loss| loss.part == "image").count();
-        assert_eq!(images, 2, "{:?}", translated.report.losses);
+        let images = translated.report.entries.iter().filter(|loss| loss.part == "image").count();
+        assert_eq!(images, 2, "{:?}", translated.report.entries);
         let verdict = checked(&adapter, &bytes);
         assert!(verdict.is_accepted() && verdict.findings.is_empty(), "{:?}", verdict.findings);
         let back = crate::translate::translate(again.entries, &adapter.format(), &from);

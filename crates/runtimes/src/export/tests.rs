@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 use serde_json::Value;
 use stemmata_model::{
-    Body, Entry, EntryId, EntryKind, EntryMeta, ImageSource, NativeSpan, Part, Role, Timestamp, Usage,
-    Visibility,
+    Body, Entry, EntryId, EntryKind, EntryMeta, ExportForm, ImageSource, NativeSpan, Part, Role, Timestamp,
+    Usage, Visibility,
 };
 
-use super::{About, Projection, export};
+use super::{About, export};
 
 fn entry(number: u64, role: Role, kind: EntryKind, parts: Vec<Part>) -> Entry {
     Entry {
@@ -89,7 +89,7 @@ fn story() -> Vec<Entry> {
     ]
 }
 
-fn exported(projection: Projection, entries: &[Entry]) -> String {
+fn exported(projection: ExportForm, entries: &[Entry]) -> String {
     let mut out = String::new();
     export(projection, &about(), entries, &mut out).expect("a string takes everything");
     out
@@ -97,20 +97,20 @@ fn exported(projection: Projection, entries: &[Entry]) -> String {
 
 #[test]
 fn each_projection_of_a_story() {
-    for projection in Projection::ALL {
+    for projection in ExportForm::ALL {
         insta::assert_snapshot!(projection.as_str(), exported(projection, &story()));
     }
 }
 
 #[test]
 fn nothing_is_a_document_too() {
-    for projection in Projection::ALL {
+    for projection in ExportForm::ALL {
         let out = exported(projection, &[]);
         match projection {
-            Projection::Html => well_formed(&out).expect("well-formed"),
-            Projection::Atif | Projection::OtelGenai => drop(json(&out)),
-            Projection::Acp => assert_eq!(out.lines().count(), 1, "the title"),
-            Projection::Markdown => assert!(out.starts_with("# Mend")),
+            ExportForm::Html => well_formed(&out).expect("well-formed"),
+            ExportForm::Atif | ExportForm::OtelGenai => drop(json(&out)),
+            ExportForm::Acp => assert_eq!(out.lines().count(), 1, "the title"),
+            ExportForm::Markdown => assert!(out.starts_with("# Mend")),
         }
     }
 }
@@ -316,10 +316,10 @@ proptest! {
                 _ => None,
             })
             .collect();
-        for projection in [Projection::Atif, Projection::OtelGenai, Projection::Acp] {
+        for projection in [ExportForm::Atif, ExportForm::OtelGenai, ExportForm::Acp] {
             let out = exported(projection, &entries);
             let mut found = Vec::new();
-            if projection == Projection::Acp {
+            if projection == ExportForm::Acp {
                 out.lines().for_each(|line| strings(&json(line), &mut found));
             } else {
                 strings(&json(&out), &mut found);
@@ -327,17 +327,17 @@ proptest! {
             for text in &said {
                 prop_assert!(found.iter().any(|found| found.contains(text)), "{projection:?}: {text:?}");
             }
-            if projection == Projection::Atif {
+            if projection == ExportForm::Atif {
                 prop_assert_eq!(check_atif(&json(&out)), Ok(()));
             }
         }
-        let page = exported(Projection::Html, &entries);
+        let page = exported(ExportForm::Html, &entries);
         prop_assert_eq!(well_formed(&page), Ok(()));
         let seen = seen(&page);
         for line in said.iter().flat_map(|text| shown_lines(text)) {
             prop_assert!(seen.contains(&line), "{line:?} in {page}");
         }
-        let document = exported(Projection::Markdown, &entries);
+        let document = exported(ExportForm::Markdown, &entries);
         prop_assert_eq!(headings(&document), entries.len(), "{}", document);
         // A quote's mark gets its space, and the end of a fence stands where the fence does.
         let plain = |text: &str| text.replace("\\<", "<").replace([' ', '\t'], "").replace("\\`", "`").replace("\\~", "~");
@@ -378,7 +378,7 @@ fn html_in_markdown_is_text_and_code_stays_code() {
         ("``` \u{a0}\n<b>\n``` \u{a0}\n<c>", "``` \u{a0}\n<b>\n``` \u{a0}\n<c>\n```"),
     ] {
         let answer = entry(1, Role::Assistant, EntryKind::Message, vec![text(said)]);
-        let document = exported(Projection::Markdown, &[answer]);
+        let document = exported(ExportForm::Markdown, &[answer]);
         assert!(document.ends_with(&format!("UTC\n\n{wanted}\n\n")), "{said:?}: {document}");
     }
 }
@@ -393,7 +393,7 @@ fn numbers_of_any_size_are_added() {
         cache_write_tokens: 1,
     });
     let out = exported(
-        Projection::Atif,
+        ExportForm::Atif,
         &[answer.clone(), entry(2, Role::User, EntryKind::Message, vec![text("a")]), answer],
     );
     assert!(out.contains(&format!("\"total_prompt_tokens\":{}", u64::MAX)), "{out}");
@@ -401,12 +401,12 @@ fn numbers_of_any_size_are_added() {
 
 #[test]
 fn what_breaks_out_is_seen_by_the_checks() {
-    let page = exported(Projection::Html, &story());
+    let page = exported(ExportForm::Html, &story());
     well_formed(&page).expect("well-formed");
     for (what, with) in [("</article>", ""), ("<pre>", "<script>"), ("&lt;", "<"), ("&gt;", ">")] {
         assert!(well_formed(&page.replacen(what, with, 1)).is_err(), "{what} as {with}");
     }
-    let document = exported(Projection::Markdown, &story());
+    let document = exported(ExportForm::Markdown, &story());
     assert_eq!(headings(&document), 11);
     assert!(headings(&document.replacen("``````\n", "", 1)) < 11, "an open fence swallows the rest");
 }

@@ -27,7 +27,7 @@ fn with_picture(is_error: bool) -> String {
     )
 }
 
-fn to_opencode(array: &str) -> (Vec<u8>, crate::translate::LossReport) {
+fn to_opencode(array: &str) -> (Vec<u8>, stemmata_model::Losses) {
     let from = Messages::ANTHROPIC;
     let done = translate(from.decode(array.as_bytes()).entries, &from.format(), &Opencode.format());
     (Opencode.encode(&done.entries), done.report)
@@ -36,7 +36,7 @@ fn to_opencode(array: &str) -> (Vec<u8>, crate::translate::LossReport) {
 #[test]
 fn files_of_results_are_attachments_that_the_import_takes() {
     let (bytes, report) = to_opencode(&with_picture(false));
-    let told: Vec<_> = report.losses.iter().map(|loss| loss.part).collect();
+    let told: Vec<_> = report.entries.iter().map(|loss| loss.part.as_str()).collect();
     assert_eq!((fatal(&bytes), told), (Vec::new(), vec!["tool_name"]));
     let written = String::from_utf8(bytes.clone()).expect("text");
     assert!(written.contains(r#""output":"File n.txt:\nnoon\na tower""#), "{written}");
@@ -68,7 +68,7 @@ fn attachment_ids(document: &[u8]) -> Vec<String> {
 #[test]
 fn pictures_of_failed_results_are_told_of_and_reported() {
     let (bytes, report) = to_opencode(&with_picture(true));
-    let told: Vec<_> = report.losses.iter().map(|loss| (loss.part, loss.reason.as_str())).collect();
+    let told: Vec<_> = report.entries.iter().map(|loss| (loss.part.as_str(), loss.reason.as_str())).collect();
     let reason = "a file in the result of a failed call, where opencode has no place for files";
     assert!(told.contains(&("image", reason)), "{told:?}");
     let written = String::from_utf8(bytes).expect("text");

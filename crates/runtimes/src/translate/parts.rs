@@ -1,9 +1,8 @@
 //! What becomes of each part: kept, said otherwise, or dropped with a reason.
 
-use stemmata_model::{EntryId, ImageSource, Maker, Part};
+use stemmata_model::{EntryId, ImageSource, LossAction, Losses, Maker, Part};
 
 use super::intake::{Files, Intake, Reasoning};
-use super::loss::{Action, LossReport};
 use super::tools::{self, Without};
 use crate::lines::OPAQUE_REPLACEMENT;
 use crate::messages::RESPONSES;
@@ -25,15 +24,15 @@ pub(super) struct Change<'a> {
 }
 
 /// Translates the parts of one entry.
-pub(super) fn translate(parts: Vec<Part>, change: &Change<'_>, report: &mut LossReport) -> Vec<Part> {
+pub(super) fn translate(parts: Vec<Part>, change: &Change<'_>, report: &mut Losses) -> Vec<Part> {
     parts.into_iter().filter_map(|part| one(part, change, report)).collect()
 }
 
-fn one(part: Part, change: &Change<'_>, report: &mut LossReport) -> Option<Part> {
+fn one(part: Part, change: &Change<'_>, report: &mut Losses) -> Option<Part> {
     match part {
         Part::Text(text) if change.intake.refuses_blanks && text.trim().is_empty() => {
             let reason = "a text of white space, which the provider refuses";
-            report.add(change.entry, Action::Dropped, "text", reason);
+            report.add(change.entry, LossAction::Dropped, "text", reason);
             None
         }
         // What it names has other ids there.
@@ -48,7 +47,7 @@ fn one(part: Part, change: &Change<'_>, report: &mut LossReport) -> Option<Part>
             let called = tools::translate(&name, &arguments, change.from, change.to);
             match called.without {
                 Some(Without::Renamed(reason)) => {
-                    report.add(change.entry, Action::Changed, "tool_name", &reason);
+                    report.add(change.entry, LossAction::Changed, "tool_name", &reason);
                 }
                 Some(Without::Kept) => report.keep_tool(change.entry, &name, change.to),
                 None => {}
@@ -64,7 +63,7 @@ fn one(part: Part, change: &Change<'_>, report: &mut LossReport) -> Option<Part>
             if is_error && !change.intake.marks_failures {
                 let reason =
                     format!("a failure of a tool, which {} cannot mark; its output is there", change.to);
-                report.add(change.entry, Action::Changed, "tool_error", &reason);
+                report.add(change.entry, LossAction::Changed, "tool_error", &reason);
             }
             let parts = if is_error { in_failure(parts, change, report) } else { parts };
             Some(Part::ToolResult { call_id: usable_id(call_id), is_error, parts })
@@ -74,7 +73,7 @@ fn one(part: Part, change: &Change<'_>, report: &mut LossReport) -> Option<Part>
             let Some(reason) = homeless(&name, media_type.as_deref(), data.as_deref(), change) else {
                 return Some(Part::File { name, media_type, data });
             };
-            report.add(change.entry, Action::Changed, "file", &reason);
+            report.add(change.entry, LossAction::Changed, "file", &reason);
             Some(Part::Text(format!("[file {name}]")))
         }
         Part::Opaque { runtime, kind, json } => opaque(runtime, kind, json, change, report),
@@ -101,7 +100,7 @@ fn homeless(name: &str, media_type: Option<&str>, data: Option<&str>, change: &C
 }
 
 /// Names the files of a failed call's result where only those of a good one have a place.
-fn in_failure(parts: Vec<Part>, change: &Change<'_>, report: &mut LossReport) -> Vec<Part> {
+fn in_failure(parts: Vec<Part>, change: &Change<'_>, report: &mut Losses) -> Vec<Part> {
     if change.intake.has_files_in_failures {
         return parts;
     }
@@ -117,7 +116,7 @@ fn in_failure(parts: Vec<Part>, change: &Change<'_>, report: &mut LossReport) ->
         };
         let reason =
             format!("a file in the result of a failed call, where {} has no place for files", change.to);
-        report.add(change.entry, Action::Changed, kind, &reason);
+        report.add(change.entry, LossAction::Changed, kind, &reason);
         Part::Text(text)
     });
     named.collect()
@@ -127,7 +126,7 @@ fn in_failure(parts: Vec<Part>, change: &Change<'_>, report: &mut LossReport) ->
 fn thinking(
     (text, signature, encrypted): (String, Option<String>, Option<String>),
     change: &Change<'_>,
-    report: &mut LossReport,
+    report: &mut Losses,
 ) -> Option<Part> {
     let has_no_place = change.intake.reasoning == Reasoning::None;
     let needs_proof = change.intake.reasoning != Reasoning::Any;
@@ -143,13 +142,13 @@ fn thinking(
         _ => "a thought without a signature, which the provider would refuse".to_owned(),
     };
     if needs_proof || text.is_empty() {
-        report.add(change.entry, Action::Dropped, "thinking", &reason);
+        report.add(change.entry, LossAction::Dropped, "thinking", &reason);
         return None;
     }
     if is_sealed {
         report.add(
             change.entry,
-            Action::Changed,
+            LossAction::Changed,
             "thinking",
             "a thought whose signature means nothing to another provider, and is left out",
         );
@@ -157,15 +156,10 @@ fn thinking(
     Some(Part::Thinking { text, signature: None, encrypted: None })
 }
 
-fn image(
-    media_type: String,
-    source: ImageSource,
-    change: &Change<'_>,
-    report: &mut LossReport,
-) -> Option<Part> {
+fn image(media_type: String, source: ImageSource, change: &Change<'_>, report: &mut Losses) -> Option<Part> {
     if !change.intake.takes_images {
         let reason = format!("an image, for which {} has no place", change.to);
-        report.add(change.entry, Action::Changed, "image", &reason);
+        report.add(change.entry, LossAction::Changed, "image", &reason);
         let told = match source {
             ImageSource::Url(url) => url,
             ImageSource::Base64(_) | ImageSource::Artifact(_) => media_type,
@@ -175,7 +169,7 @@ fn image(
     match source {
         ImageSource::Base64(_) | ImageSource::Url(_) => Some(Part::Image { media_type, source }),
         ImageSource::Artifact(_) => {
-            report.add(change.entry, Action::Dropped, "image", "an image whose bytes are not at hand");
+            report.add(change.entry, LossAction::Dropped, "image", "an image whose bytes are not at hand");
             None
         }
     }
@@ -187,21 +181,21 @@ fn opaque(
     kind: String,
     json: String,
     change: &Change<'_>,
-    report: &mut LossReport,
+    report: &mut Losses,
 ) -> Option<Part> {
     if runtime == change.to {
         return Some(Part::Opaque { runtime, kind, json });
     }
     if runtime == RESPONSES && crate::messages::is_sealed_kind(&kind) {
         let reason = "a summary that only the provider which made it can read";
-        report.add(change.entry, Action::Dropped, "opaque", reason);
+        report.add(change.entry, LossAction::Dropped, "opaque", reason);
         return None;
     }
     if kind == OPAQUE_REPLACEMENT {
         // The summary beside it says what can be read of it.
         report.add(
             change.entry,
-            Action::Dropped,
+            LossAction::Dropped,
             "opaque",
             "a list of messages that a compaction kept: its summary says what can be read of them",
         );
@@ -214,7 +208,7 @@ fn opaque(
         String::new()
     };
     let reason = format!("a record of {runtime} (`{kind}`), as text{cut}");
-    report.add(change.entry, Action::Changed, "opaque", &reason);
+    report.add(change.entry, LossAction::Changed, "opaque", &reason);
     Some(Part::Text(format!("[{runtime} {kind}] {told}")))
 }
 

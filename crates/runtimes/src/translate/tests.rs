@@ -19,7 +19,7 @@ fn format(name: &str) -> FormatId {
 }
 
 /// Translates bytes and reads what was written.
-fn across(bytes: &[u8], from: &dyn Adapter, to: &dyn Adapter) -> (Vec<u8>, LossReport) {
+fn across(bytes: &[u8], from: &dyn Adapter, to: &dyn Adapter) -> (Vec<u8>, Losses) {
     let done = translate(from.decode(bytes).entries, &from.format(), &to.format());
     (to.encode(&done.entries), done.report)
 }
@@ -66,7 +66,7 @@ fn fatal(bytes: &[u8], adapter: &dyn Adapter) -> Vec<String> {
 const WAYS: [&[&dyn Adapter]; 3] = [&[&Codex::LEGACY], &[&Gemini], &[&Codex::LEGACY, &Pi::V3]];
 
 /// A format that a conversation came to, what it is there, and what was lost on the way to it.
-type Place = (&'static dyn Adapter, Vec<u8>, LossReport);
+type Place = (&'static dyn Adapter, Vec<u8>, Losses);
 
 /// Translates a conversation from place to place, and back to Claude Code; every loader takes it.
 fn along(way: &[&'static dyn Adapter], bytes: &[u8], name: &str) -> Vec<Place> {
@@ -138,15 +138,15 @@ fn tools_have_their_names_where_both_know_them() {
 fn what_only_one_provider_can_read_is_dropped_for_another_and_said() {
     let bytes = rollout("HtUKWA", false);
     let (there, report) = across(&bytes, &Codex::LEGACY, &ClaudeCode);
-    let losses: Vec<_> = report.losses.iter().map(|loss| (loss.action, loss.part)).collect();
-    assert_eq!(losses, [(Action::Dropped, "thinking"), (Action::Changed, "opaque")]);
-    assert_eq!(report.losses[0].reason, "a thought that only OpenAI can read");
+    let losses: Vec<_> = report.entries.iter().map(|loss| (loss.action, loss.part.as_str())).collect();
+    assert_eq!(losses, [(LossAction::Dropped, "thinking"), (LossAction::Changed, "opaque")]);
+    assert_eq!(report.entries[0].reason, "a thought that only OpenAI can read");
     assert_eq!((report.kept, report.dropped, report.changed, report.unsaid), (3, 1, 1, 2));
     assert!(!String::from_utf8(there).expect("text").contains("gAAAA"));
     // The same provider gets it verbatim.
     let (same, report) = across(&bytes, &Codex::LEGACY, &Codex::PAGINATED);
     assert!(String::from_utf8(same).expect("text").contains("\"encrypted_content\":\"gAAAA\""));
-    assert_eq!(report.losses, []);
+    assert_eq!(report.entries, []);
 }
 
 /// A call whose tool a client does not have stays as it is, which changes nothing; an API has no tools of its own to lack.
@@ -160,11 +160,11 @@ fn a_tool_that_the_target_lacks_is_no_change_and_an_api_lacks_none() {
     }
     let report = |to: &str| translate(call.clone(), &format("claude-code-v1"), &format(to)).report;
     let told = report("codex-v1");
-    let losses: Vec<_> = told.losses.iter().map(|loss| (loss.action, loss.tool.as_deref())).collect();
-    assert_eq!(losses, [(Action::Kept, Some("mcp__shop__open"))]);
+    let losses: Vec<_> = told.entries.iter().map(|loss| (loss.action, loss.tool.as_deref())).collect();
+    assert_eq!(losses, [(LossAction::Kept, Some("mcp__shop__open"))]);
     assert_eq!((told.changed, told.dropped), (0, 0));
     for api in ["anthropic-messages-v1", "openai-chat-v1", "openai-responses-v1"] {
-        assert_eq!(report(api).losses, [], "{api}");
+        assert_eq!(report(api).entries, [], "{api}");
     }
 }
 
@@ -176,7 +176,7 @@ fn filed(media_type: &str, data: Option<&str>, to: &dyn Adapter) -> (String, Vec
     prompt.parts = vec![Part::File { name, media_type: Some(media_type.to_owned()), data }];
     let done = translate(vec![prompt], &format("generic-v1"), &to.format());
     let written = String::from_utf8(to.encode(&done.entries)).expect("text");
-    (written, done.report.losses.into_iter().map(|loss| loss.reason).collect())
+    (written, done.report.entries.into_iter().map(|loss| loss.reason).collect())
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn what_is_cut_is_said_to_be() {
         let json = format!("\"{}\"", "a".repeat(length));
         prompt.parts = vec![Part::Opaque { runtime: "x".to_owned(), kind: "k".to_owned(), json }];
         let report = translate(vec![prompt], &format("generic-v1"), &format("claude-code-v1")).report;
-        assert_eq!(report.losses.iter().map(|loss| loss.reason.as_str()).collect::<Vec<_>>(), [wanted]);
+        assert_eq!(report.entries.iter().map(|loss| loss.reason.as_str()).collect::<Vec<_>>(), [wanted]);
     }
 }
 
@@ -341,8 +341,8 @@ fn texts_of_white_space_do_not_go_where_the_provider_refuses_them() {
         {"role":"tool","tool_call_id":"t1","content":" "},{"role":"assistant","content":"c"}]"#;
     for to in [&ClaudeCode as &dyn Adapter, &crate::messages::Messages::ANTHROPIC] {
         let (there, report) = across(chat, &crate::messages::Messages::CHAT, to);
-        let losses: Vec<_> = report.losses.iter().map(|loss| (loss.action, loss.part)).collect();
-        assert!(losses.contains(&(Action::Dropped, "text")) && report.dropped == 1, "{report:?}");
+        let losses: Vec<_> = report.entries.iter().map(|loss| (loss.action, loss.part.as_str())).collect();
+        assert!(losses.contains(&(LossAction::Dropped, "text")) && report.dropped == 1, "{report:?}");
         let entries = to.decode(&there).entries;
         let parts = entries.iter().flat_map(|entry| &entry.parts);
         assert!(!parts.clone().any(|part| matches!(part, Part::Text(text) if text.trim().is_empty())));
@@ -438,9 +438,9 @@ fn that_a_tool_failed_is_reported_where_it_cannot_be_said() {
         (&crate::bureau::Bureau::AGENT, 0),
     ] {
         let (_, report) = across(array, &from, to);
-        let losses: Vec<_> = report.losses.iter().filter(|loss| loss.part == "tool_error").collect();
-        assert_eq!(losses.len(), wanted, "{}: {:?}", to.format(), report.losses);
-        assert!(losses.iter().all(|loss| loss.action == Action::Changed));
+        let losses: Vec<_> = report.entries.iter().filter(|loss| loss.part == "tool_error").collect();
+        assert_eq!(losses.len(), wanted, "{}: {:?}", to.format(), report.entries);
+        assert!(losses.iter().all(|loss| loss.action == LossAction::Changed));
     }
 }
 

@@ -24,13 +24,7 @@ impl Host {
         self.with_engine(|engine| {
             let mut findings = Vec::new();
             let scanned = engine.scan_files(&folders, &mut |found| {
-                findings.push(v1::ClientFinding {
-                    client: found.runtime,
-                    path: found.path.to_string_lossy().into_owned(),
-                    line: found.line,
-                    kind: found.kind,
-                    fingerprint: found.fingerprint,
-                });
+                findings.push(found);
                 findings.len() < limit && !control.is_cancelled()
             })?;
             control.check()?;

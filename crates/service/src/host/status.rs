@@ -5,9 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use stemmata_api::{Answer, v1};
-use stemmata_engine::{
-    Engine, FileState, Home, SETTINGS_BYTES_MAX, Survey, SurveyedFile, UntrustedRules, clients,
-};
+use stemmata_engine::{Engine, FileState, Home, SETTINGS_BYTES_MAX, Survey, SurveyedFile, clients};
 use stemmata_model::Timestamp;
 use stemmata_store::read_bounded;
 
@@ -101,7 +99,7 @@ fn status(host: &Host, home: &Home, request: &StatusRequest) -> Result<v1::Statu
         hooks: hooks::all(host, request, &used),
         left_by_hooks: u64::try_from(home.markers().count()).unwrap_or(u64::MAX),
         set_aside: home.streams().aside().iter().map(|path| path.to_string_lossy().into_owned()).collect(),
-        untrusted_rules: untrusted(home)?,
+        untrusted_rules: home.untrusted_rules()?,
         condemned_commits: condemned.commits,
         condemned_contents: condemned.contents,
         only_here_sessions,
@@ -131,15 +129,6 @@ fn only_here(engine: &Engine, unread_names: &HashSet<OsString>) -> Result<(u64, 
         }
     })?;
     Ok((sessions, bytes))
-}
-
-/// Returns the rules of projects that were met and do not count.
-fn untrusted(home: &Home) -> Result<Vec<v1::UntrustedRules>, Fault> {
-    let of = |rules: UntrustedRules| v1::UntrustedRules {
-        path: rules.path.to_string_lossy().into_owned(),
-        reason: rules.reason,
-    };
-    Ok(home.untrusted_rules()?.into_iter().map(of).collect())
 }
 
 /// Returns after how many days a client deletes a transcript, by its settings; `None` where it keeps them.

@@ -5,7 +5,7 @@ use stemmata_api::v1::{
 };
 use stemmata_api::{Code, Problem};
 use stemmata_engine::Engine;
-use stemmata_engine::prompt::tool_output::{RangeUnit, TextRange};
+use stemmata_engine::prompt::tool_output::{TextRange, first_of};
 use stemmata_model::ArtifactId;
 
 use super::bad_request;
@@ -24,16 +24,7 @@ pub(super) fn read(engine: &Engine, request: &ArtifactReadRequest) -> Result<Art
         .map_err(|error: stemmata_model::ParseIdError| bad_id(&request.artifact, &error))?;
     let range = request.range.as_ref().map_or(Ok(TextRange::WHOLE), range)?;
     let bytes_max = request.bytes_max.unwrap_or(ARTIFACT_READ_BYTES_MAX).min(ARTIFACT_READ_BYTES_MAX);
-    let read = engine.read_artifact(id, range, usize::try_from(bytes_max).unwrap_or(usize::MAX))?;
-    Ok(ArtifactText {
-        artifact: id,
-        text: read.text,
-        from_byte: read.from.bytes,
-        to_byte: read.to.bytes,
-        bytes: read.bytes,
-        is_cut: read.is_cut,
-        sha256: read.sha256,
-    })
+    Ok(engine.read_artifact(id, range, usize::try_from(bytes_max).unwrap_or(usize::MAX))?)
 }
 
 /// Returns the problem of a text that is no artifact's id. An artifact has no short form, unlike a commit: nothing lists them, so
@@ -51,17 +42,13 @@ fn bad_id(text: &str, error: &stemmata_model::ParseIdError) -> Problem {
 }
 
 fn range(range: &ArtifactRange) -> Result<TextRange, Fault> {
-    let (unit, is_inclusive) = match range.unit {
-        ArtifactUnit::Lines => (RangeUnit::Lines, true),
-        ArtifactUnit::Bytes => (RangeUnit::Bytes, false),
-        ArtifactUnit::Chars => (RangeUnit::Chars, false),
-    };
-    if range.from < unit.first() {
+    let unit = range.unit;
+    if range.from < first_of(unit) {
         return Err(bad_request("range", "lines count from 1"));
     }
     if let Some(to) = range.to.filter(|to| *to < range.from) {
         return Err(bad_request("range", format!("it ends at {to}, before it begins at {}", range.from)));
     }
-    let to = range.to.map(|to| to.saturating_add(u64::from(is_inclusive)));
+    let to = range.to.map(|to| to.saturating_add(u64::from(unit == ArtifactUnit::Lines)));
     Ok(TextRange { unit, from: range.from, to })
 }

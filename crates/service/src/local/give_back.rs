@@ -140,9 +140,7 @@ impl GiveBack for Local {
             let id = ctx(engine, &request.ctx)?;
             let stop = stop(engine, &request.stop)?;
             let prompts = request.prompts.as_ref().map(|range| range.from..=range.through);
-            let what = (wire::context::projection(request.form), stop, prompts);
-            let made = engine.export(id, what, out)?;
-            Ok(wire::context::exported(id, stop, &made))
+            Ok(engine.export(id, (request.form, stop, prompts), out)?)
         })
     }
 
@@ -232,8 +230,7 @@ impl GiveBack for Local {
                 dry_run: request.dry_run,
                 ..BundleImportOptions::default()
             };
-            let done = engine.import_bundle(&Source { bytes: source, control }, &options)?;
-            Ok(wire::bundle::imported(&done, request.dry_run))
+            Ok(engine.import_bundle(&Source { bytes: source, control }, &options)?)
         })
     }
 

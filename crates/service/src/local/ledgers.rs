@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use stemmata_api::v1::{
     APPEND_EVENTS_MAX, AdoptRequest, AppendRequest, Appended, CloseThreadRequest, DecideRequest, Decisions,
-    DisownRequest, Event, Events, EventsForgotten, EventsRequest, FinishTaskRequest, FollowRequest, Followed,
-    ForgetEventsRequest, Ledger, LedgerPage, LedgerRequest, LedgersRequest, OpenTasks, ReplayRequest,
-    Replayed, RestoreStateRequest, RestoredLedger, State, StateRequest,
+    DisownRequest, Event, Events, EventsForgotten, EventsRequest, FinishTaskRequest, FollowFrom,
+    FollowRequest, Followed, ForgetEventsRequest, Ledger, LedgerPage, LedgerRequest, LedgersRequest,
+    OpenTasks, ReplayRequest, Replayed, RestoreStateRequest, RestoredLedger, State, StateRequest,
 };
 use stemmata_api::{Answer, Code, Control, Ledgers, PlanDigest, Problem};
 use stemmata_engine::{Adopt, Decision, Engine, EventsPlan, PublishOptions};
@@ -68,7 +68,7 @@ impl Ledgers for Local {
             let events = read::events(&request.events)?;
             let expected =
                 request.expected.as_deref().map(|text| read::number(text, "expected")).transpose()?;
-            let options = PublishOptions { expected, durability: read::durability(request.durability) };
+            let options = PublishOptions { expected, durability: request.durability };
             Ok(wire::ledger::appended(ledger, &engine.publish_with(ledger, events, options)?))
         })
     }
@@ -98,8 +98,8 @@ impl Ledgers for Local {
     ) -> Answer<Followed> {
         self.with(|engine| {
             let ledger = known(engine, &request.ledger)?.id;
-            let (filter, from) = (read::filter(request)?, read::start(&request.from));
-            let is_named = matches!(from, stemmata_engine::StartAt::Named(_));
+            let (filter, from) = (read::filter(request)?, request.from.clone());
+            let is_named = matches!(from, FollowFrom::Cursor(_));
             let mut subscription = engine.subscribe(&ledger, filter, from)?;
             let mut events = 0;
             while !control.is_cancelled() && request.count.is_none_or(|count| events < count) {
@@ -205,18 +205,17 @@ impl Ledgers for Local {
         self.with(|engine| {
             let ledger = known(engine, &request.ledger)?.id;
             control.check()?;
-            let found = engine.compare_states(&ledger, !request.check)?;
+            let (through, reducers) = engine.compare_states(&ledger, !request.check)?;
             control.check()?;
             let transcripts = engine.replay_transcripts(&ledger, !request.check)?;
-            Ok(wire::state::replayed(&ledger, &found, transcripts))
+            let same = reducers.iter().all(|one| one.same) && transcripts.different.is_empty();
+            let (through, reducers) = (through.to_string(), reducers.into());
+            Ok(Replayed { ledger, through, reducers, same, transcripts })
         })
     }
 
     fn restore_state(&self, request: &RestoreStateRequest) -> Answer<RestoredLedger> {
-        self.with(|_| {
-            let ledger = &request.ledger;
-            Ok(wire::state::restored(ledger, &self.home.restore_state(ledger, request.repair)?))
-        })
+        self.with(|_| Ok(self.home.restore_state(&request.ledger, request.repair)?))
     }
 }
 

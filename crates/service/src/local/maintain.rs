@@ -32,12 +32,11 @@ impl Maintain for Local {
     fn chain_costs(&self, request: &ChainCostsRequest) -> Answer<DuChains> {
         self.with(|engine| {
             let filter = SessionFilter { project: request.project.clone(), ..SessionFilter::default() };
-            let costs = engine.store_costs(&filter)?;
-            let all = costs.chains.len();
-            let listed = request.limit.map_or(all, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-            let chains = costs.chains.iter().take(listed).map(wire::maintain::chain_cost).collect();
-            let total = wire::maintain::chain_total(&costs.chains);
-            Ok(DuChains { chains, total, sidecars: wire::maintain::sidecar_cost(&costs) })
+            let mut costs = engine.store_costs(&filter)?;
+            if let Some(limit) = request.limit {
+                costs.chains.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+            }
+            Ok(costs)
         })
     }
 

@@ -51,7 +51,7 @@ impl Search for Local {
     }
 
     fn index_status(&self) -> Answer<IndexStatus> {
-        self.with(|engine| Ok(wire::search::status(&engine.index_report()?)))
+        self.with(|engine| Ok(engine.index_report()?))
     }
 
     fn settle_index(&self, control: &Control<'_>) -> Answer<IndexStatus> {
@@ -62,7 +62,7 @@ impl Search for Local {
                 heard(control, unit, (done, Some(behind).filter(|behind| *behind >= done)))
             })?;
             let notes = settled.trouble.iter().map(wire::search::trouble).collect();
-            Ok(IndexStatus { notes, ..wire::search::status(&engine.index_report()?) })
+            Ok(IndexStatus { notes, ..engine.index_report()? })
         })?;
         control.check()?;
         Ok(status)

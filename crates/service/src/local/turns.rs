@@ -6,11 +6,11 @@ mod window;
 use stemmata_api::v1::{
     BeginTurnRequest, MarkTurnEntriesRequest, NewEvent, PROVIDER_ERROR_BYTES_MAX, RecoverTurnRequest,
     TURN_ENTRIES_MAX, TurnBegun, TurnContext, TurnEntriesMarked, TurnEntry, TurnMadeRequest, TurnOf,
-    TurnRecovered, TurnStored, TurnTask, TurnUsage, TurnWindow, TurnWindowReport, TurnWindowRequest,
-    TurnWindowSample, TurnWindowShown,
+    TurnRecovered, TurnStored, TurnUsage, TurnWindow, TurnWindowReport, TurnWindowRequest, TurnWindowSample,
+    TurnWindowShown,
 };
 use stemmata_api::{Code, Problem, RawJson};
-use stemmata_engine::prompt::assemble::{CurrentTask, TaskFacts};
+use stemmata_engine::prompt::assemble::TaskFacts;
 use stemmata_engine::prompt::guard::{Class, ContentType, Ratio, Row};
 use stemmata_engine::prompt::window::{Report, overflow_of};
 use stemmata_engine::{
@@ -287,14 +287,9 @@ fn turn(of: &TurnOf, ids: &dyn NewIds) -> Result<engine::TurnOf, Fault> {
 }
 
 fn facts(request: &BeginTurnRequest) -> TaskFacts {
-    let current = |task: &TurnTask| CurrentTask {
-        id: task.id.clone(),
-        text: task.text.clone(),
-        depends_on: task.depends_on.clone(),
-    };
     TaskFacts {
         phase: request.phase.clone(),
-        current: request.task.as_ref().map(current),
+        current: request.task.clone(),
         completed: request.completed.clone(),
     }
 }

@@ -4,7 +4,7 @@ use stemmata_api::v1;
 use stemmata_engine::{HistoryRow, Shown, TreeNode};
 use stemmata_model::quote::one_line_within;
 use stemmata_model::{Commit, CommitType, Entry, Part, Sighting};
-use stemmata_store::{Annotation, Annotations, AuditRecord, Link, LinkKind};
+use stemmata_store::{Annotation, Annotations, AuditRecord};
 
 /// Characters of an entry's text that a listing shows.
 const ENTRY_CHARS_MAX: usize = 120;
@@ -18,7 +18,7 @@ pub(crate) fn commit(row: &HistoryRow) -> v1::Commit {
 pub(crate) fn shown(shown: &Shown) -> v1::Commit {
     v1::Commit {
         sightings: Some(shown.sightings.iter().map(sighting).collect()),
-        links: Some(shown.links.iter().map(link).collect()),
+        links: Some(shown.links.clone()),
         children: Some(shown.children.clone()),
         audit: Some(shown.audit.iter().map(audit).collect()),
         ..of_parts(&shown.commit, &shown.summary, shown.sightings.first(), &shown.annotations)
@@ -104,11 +104,7 @@ fn sighting(sighting: &Sighting) -> v1::Sighting {
 
 /// Returns the wire form of a commit within a tree.
 pub(crate) fn node(row: &HistoryRow, node: &TreeNode) -> v1::Commit {
-    v1::Commit {
-        links: Some(node.links.iter().map(link).collect()),
-        children: Some(node.children.clone()),
-        ..commit(row)
-    }
+    v1::Commit { links: Some(node.links.clone()), children: Some(node.children.clone()), ..commit(row) }
 }
 
 /// Returns the wire form of a commit's name.
@@ -117,24 +113,6 @@ pub(crate) fn named(shown: &Shown) -> v1::Named {
         id: shown.commit.id,
         session_id: shown.sightings.first().map(|sighting| sighting.session.clone()),
         closure: shown.commit.closure,
-    }
-}
-
-/// Returns the wire form of a link.
-fn link(link: &Link) -> v1::Link {
-    v1::Link {
-        from: link.from,
-        kind: link_kind(link.kind).to_owned(),
-        to: link.to,
-        entry: link.entry.clone(),
-    }
-}
-
-/// Returns the stable name of a link's kind.
-const fn link_kind(kind: LinkKind) -> &'static str {
-    match kind {
-        LinkKind::DerivedFrom => "derived_from",
-        LinkKind::Subagent => "subagent",
     }
 }
 

@@ -1,10 +1,8 @@
 //! What gives conversations back, as wire types.
 
-use stemmata_api::v1::{self, ExportForm};
-use stemmata_engine::{Exported, HandedOff, Materialized, Projection, Stop};
+use stemmata_api::v1;
+use stemmata_engine::{HandedOff, Materialized, Stop};
 use stemmata_model::CommitId;
-
-use crate::wire;
 
 /// Returns the wire form of a context that was written.
 pub(crate) fn materialized(ctx: Option<CommitId>, stop: Stop, made: &Materialized) -> v1::Materialized {
@@ -26,31 +24,7 @@ pub(crate) fn materialized(ctx: Option<CommitId>, stop: Stop, made: &Materialize
         skipped_compactions: made.skipped_compactions,
         hidden_entries: made.hidden_entries,
         reparented: reparented.collect(),
-        losses: made.losses.as_ref().map(wire::losses),
-        notes: made.notes.clone(),
-        path: None,
-    }
-}
-
-/// Returns the engine's word for a form of an export.
-pub(crate) const fn projection(form: ExportForm) -> Projection {
-    match form {
-        ExportForm::Html => Projection::Html,
-        ExportForm::Markdown => Projection::Markdown,
-        ExportForm::Atif => Projection::Atif,
-        ExportForm::Acp => Projection::Acp,
-        ExportForm::OtelGenai => Projection::OtelGenai,
-    }
-}
-
-/// Returns the wire form of an export.
-pub(crate) fn exported(ctx: CommitId, stop: Stop, made: &Exported) -> v1::Exported {
-    v1::Exported {
-        ctx,
-        stop: stop.to_string(),
-        format: made.projection.as_str().to_owned(),
-        bytes: made.bytes.0,
-        entry_count: made.entries,
+        losses: made.losses.clone(),
         notes: made.notes.clone(),
         path: None,
     }

@@ -3,9 +3,6 @@
 use std::path::Path;
 
 use stemmata_api::v1;
-use stemmata_engine::{ChainBytes, ChainCost, StoreCosts};
-
-use crate::wire;
 use stemmata_store::maintain::backup::BackedUp;
 use stemmata_store::maintain::migrate::{Migrated, MigrationPlan, MigrationStep, RolledBack, StepKind};
 use stemmata_store::{Damage, Packed, Usage, Verified};
@@ -52,54 +49,6 @@ pub(crate) fn usage(usage: Usage, index_bytes: u64) -> v1::Du {
         sidecar_bytes: usage.sidecar_bytes,
         contents: usage.contents,
         index_bytes: (index_bytes > 0).then_some(index_bytes),
-    }
-}
-
-/// Returns the wire form of what a chain takes.
-pub(crate) fn chain_cost(cost: &ChainCost) -> v1::DuChain {
-    let session = &cost.session;
-    v1::DuChain {
-        session_id: session.session.clone(),
-        path: session.key.path.clone(),
-        machine: session.key.machine.clone(),
-        parent_session: session.parent_session.clone(),
-        title: wire::session::title(session.title.as_deref()),
-        cwd: session.cwd.clone(),
-        tip: session.tip,
-        commits: cost.own.commits,
-        logical_bytes: cost.own.logical_bytes,
-        stored_bytes: cost.own.stored_bytes,
-        packed_bytes: cost.own.packed_bytes,
-        shared_commits: cost.shared.commits,
-        shared_logical_bytes: cost.shared.logical_bytes,
-        shared_stored_bytes: cost.shared.stored_bytes,
-        copy_of: cost.copy_of,
-    }
-}
-
-/// Returns what the files beside transcripts take.
-pub(crate) const fn sidecar_cost(costs: &StoreCosts) -> v1::DuSidecars {
-    v1::DuSidecars {
-        files: costs.sidecar_files,
-        logical_bytes: costs.sidecars.logical_bytes,
-        stored_bytes: costs.sidecars.stored_bytes,
-        packed_bytes: costs.sidecars.packed_bytes,
-    }
-}
-
-/// Returns what chains take together.
-pub(crate) fn chain_total(costs: &[ChainCost]) -> v1::DuTotal {
-    let copies = || costs.iter().filter(|cost| cost.copy_of.is_some());
-    let sum = |of: fn(&ChainBytes) -> u64| costs.iter().map(|cost| of(&cost.own)).sum();
-    v1::DuTotal {
-        chains: costs.len() as u64,
-        commits: sum(|bytes| bytes.commits),
-        logical_bytes: sum(|bytes| bytes.logical_bytes),
-        stored_bytes: sum(|bytes| bytes.stored_bytes),
-        packed_bytes: sum(|bytes| bytes.packed_bytes),
-        copies: copies().count() as u64,
-        copies_logical_bytes: copies().map(|cost| cost.own.logical_bytes).sum(),
-        copies_stored_bytes: copies().map(|cost| cost.own.stored_bytes).sum(),
     }
 }
 

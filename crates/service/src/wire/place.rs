@@ -5,7 +5,6 @@ use stemmata_engine::{ConversionOf, PlacementRecord, PreparedPlacement, WrittenF
 
 use crate::fault::Fault;
 use crate::local::bad_request;
-use crate::wire;
 
 /// Returns the wire form of a context that a client is about to load.
 pub(crate) fn prepared(prepared: &PreparedPlacement) -> v1::PreparedPlacement {
@@ -20,7 +19,7 @@ pub(crate) fn prepared(prepared: &PreparedPlacement) -> v1::PreparedPlacement {
             stop: of.stop.to_string(),
             at: of.at.clone(),
         }),
-        losses: prepared.losses.as_ref().map(wire::losses),
+        losses: prepared.losses.clone(),
         notes: prepared.notes.clone(),
     }
 }

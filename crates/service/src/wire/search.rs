@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use stemmata_api::{Code, Problem, v1};
 use stemmata_engine::{
-    HitPlace, IndexReport, IndexTrouble, SearchAnswer, SearchFilter, SearchHit, SearchNote, SearchQuery,
-    SearchReason, SettleBudget,
+    HitPlace, IndexTrouble, SearchAnswer, SearchFilter, SearchHit, SearchNote, SearchQuery, SearchReason,
+    SettleBudget,
 };
 
 use crate::wire;
@@ -101,19 +101,6 @@ fn reason(reason: &SearchReason) -> v1::SearchReason {
 /// Four digits are enough to compare by, and the same on every machine.
 fn rounded(value: f32) -> f64 {
     (f64::from(value) * 10_000.0).round() / 10_000.0
-}
-
-/// Returns the wire form of the index's state.
-pub(crate) fn status(report: &IndexReport) -> v1::IndexStatus {
-    v1::IndexStatus {
-        state: report.state.as_str().to_owned(),
-        entries: report.entries,
-        bytes: report.bytes,
-        segments: report.segments,
-        behind_commits: report.behind_commits,
-        skipped_commits: report.skipped_commits,
-        notes: Vec::new(),
-    }
 }
 
 /// Returns the note of trouble with the index.

@@ -2,7 +2,7 @@
 
 use stemmata_api::v1;
 use stemmata_engine::prompt::reduce::memory::v1::{Items, Kind};
-use stemmata_engine::{ComparedState, LedgerState, ReducedState, RestoredState, Task};
+use stemmata_engine::{LedgerState, Task};
 use stemmata_model::{Json, LedgerId};
 
 use crate::wire::raw;
@@ -55,47 +55,5 @@ pub(crate) fn task(task: &Task) -> v1::OpenTask {
         text: task.text.clone(),
         session_id: task.proof.session.clone(),
         source: task.proof.source.clone(),
-    }
-}
-
-/// Returns what a replay found.
-pub(crate) fn replayed(
-    ledger: &LedgerId,
-    found: &[ComparedState],
-    transcripts: v1::ReplayedTranscripts,
-) -> v1::Replayed {
-    let reducer = |one: &ComparedState| v1::ReplayedReducer {
-        name: one.name.to_owned(),
-        saved_through: one.saved_through.to_string(),
-        same: one.same,
-        notes: one.notes.clone(),
-    };
-    v1::Replayed {
-        ledger: ledger.clone(),
-        through: found.iter().map(|one| one.through).max().unwrap_or(0).to_string(),
-        reducers: found.iter().map(reducer).collect(),
-        same: found.iter().all(|one| one.same) && transcripts.different.is_empty(),
-        transcripts,
-    }
-}
-
-/// Returns what the state of a ledger was restored from.
-pub(crate) fn restored(ledger: &LedgerId, restored: &RestoredState) -> v1::RestoredLedger {
-    let reducer = |one: &ReducedState| v1::RestoredReducer {
-        name: one.name.to_owned(),
-        saved_through: one.saved_through.to_string(),
-        replayed: one.replayed,
-    };
-    v1::RestoredLedger {
-        ledger: ledger.clone(),
-        root: restored.root.clone(),
-        last: restored.last.to_string(),
-        engine: if restored.in_files { "files" } else { "store" }.to_owned(),
-        reducers: restored.reducers.iter().map(reducer).collect(),
-        transcripts: restored.transcripts,
-        read: restored.read,
-        quarantined: restored.quarantined,
-        lost: restored.lost.clone(),
-        notes: restored.notes.clone(),
     }
 }

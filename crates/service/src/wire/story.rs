@@ -3,11 +3,9 @@
 use std::collections::HashMap;
 
 use stemmata_api::v1;
-use stemmata_engine::prompt::story::{
-    FileLines, ReportedTokens, SessionError, SessionTurn, Told, TurnCall, TurnOutline, TurnPiece,
-};
+use stemmata_engine::prompt::story::{SessionTurn, Told, TurnCall, TurnOutline, TurnPiece, changed_files};
 use stemmata_engine::prompt::title::title;
-use stemmata_engine::{ChainSide, Comparison, Overview, ShownTurn};
+use stemmata_engine::{Overview, ShownTurn};
 use stemmata_model::CommitId;
 use stemmata_store::Session;
 
@@ -97,10 +95,10 @@ fn outline(outline: &TurnOutline) -> v1::TurnOutline {
         ended_at: outline.span.map(|(_, last)| last),
         active_seconds: seconds(outline.active_micros),
         tools: outline.tools.clone(),
-        files: outline.files.iter().map(file).collect(),
+        files: changed_files(&outline.files),
         tests_passed: outline.tests_passed,
         tests_failed: outline.tests_failed,
-        git_commits: git_commits(outline).collect(),
+        git_commits: outline.commits.clone(),
         failures: outline.failures,
         compactions: outline.compactions,
         outcome: outline.outcome().as_str().to_owned(),
@@ -121,14 +119,14 @@ pub(crate) fn overview(session: &Session, overview: &Overview) -> v1::SessionOve
         ended_at: story.span.map(|(_, last)| last),
         active_seconds: seconds(story.active_micros),
         models: models.into_iter().map(|(model, _)| model.clone()).collect(),
-        tokens: story.tokens.map(tokens),
+        tokens: story.tokens,
         counted_tokens: overview.counted_tokens,
-        files: story.files.iter().map(file).collect(),
-        git_commits: story.turns.iter().flat_map(|turn| git_commits(&turn.outline)).collect(),
+        files: changed_files(&story.files),
+        git_commits: story.turns.iter().flat_map(|turn| turn.outline.commits.clone()).collect(),
         tests_passed: sum(|outline| outline.tests_passed),
         tests_failed: sum(|outline| outline.tests_failed),
         is_last_test_passed: last,
-        errors: story.errors.iter().map(error).collect(),
+        errors: story.errors.clone(),
         subagents: overview.subagents.clone(),
         redacted: overview
             .secrets
@@ -151,62 +149,6 @@ pub(crate) fn session_turn(turn: &SessionTurn<CommitId>, ordinal: Option<u64>) -
         title: prompt.map(|prompt| title(Some(&prompt.text))),
         outline: outline(&turn.outline),
     }
-}
-
-/// Returns the wire form of what two chains have alone.
-pub(crate) fn comparison(found: &Comparison) -> v1::Comparison {
-    v1::Comparison { ancestor: found.ancestor, first: side(&found.first), second: side(&found.second) }
-}
-
-fn side(side: &ChainSide) -> v1::ChainSide {
-    let story = &side.story;
-    let turns = || story.turns.iter().map(|turn| &turn.outline);
-    v1::ChainSide {
-        ctx: side.ctx,
-        commits: side.commits,
-        entries: side.entries,
-        prompts: turns().filter_map(|turn| Some(title(Some(&turn.prompt.as_ref()?.text)))).collect(),
-        files: story.files.iter().map(file).collect(),
-        commands: story.commands.clone(),
-        errors: story.errors.iter().map(error).collect(),
-        decisions: story.decisions.clone(),
-        git_commits: turns().flat_map(git_commits).collect(),
-        tests_passed: turns().map(|turn| turn.tests_passed).sum(),
-        tests_failed: turns().map(|turn| turn.tests_failed).sum(),
-    }
-}
-
-pub(crate) const fn tokens(tokens: ReportedTokens) -> v1::ReportedTokens {
-    v1::ReportedTokens {
-        input: tokens.input,
-        output: tokens.output,
-        cache_read: tokens.cache_read,
-        cache_write: tokens.cache_write,
-        output_partial: tokens.is_output_partial,
-    }
-}
-
-fn error(error: &SessionError) -> v1::SessionError {
-    v1::SessionError {
-        what: error.what.clone(),
-        text: error.text.clone(),
-        times: error.times,
-        prompt: error.turn,
-        resolved: error.is_resolved,
-        fixed_by: error.fixed_by.clone(),
-    }
-}
-
-fn file((path, lines): (&String, &FileLines)) -> v1::ChangedFile {
-    v1::ChangedFile { path: path.clone(), added: lines.added, removed: lines.removed }
-}
-
-fn git_commits(outline: &TurnOutline) -> impl Iterator<Item = v1::GitCommitMade> {
-    let of = |(hash, subject): (Option<&str>, &str)| v1::GitCommitMade {
-        hash: hash.map(str::to_owned),
-        subject: subject.to_owned(),
-    };
-    outline.commits.iter().map(move |made| of((made.hash.as_deref(), &made.subject)))
 }
 
 fn seconds(micros: i64) -> u64 {

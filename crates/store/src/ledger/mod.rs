@@ -20,6 +20,8 @@ pub use page::{EventPage, Filling};
 
 use std::collections::BTreeSet;
 
+pub use stemmata_model::Durability;
+
 use stemmata_model::{
     CommitId, Event, EventSeq, Json, LedgerId, NewEvent, Party, Payload, SessionId, Timestamp, Topic,
 };
@@ -58,18 +60,6 @@ pub const OUTPUT_EVENTS_MAX: u64 = 8_192;
 
 /// Bytes of payloads of raw output that a ledger keeps at most.
 pub const OUTPUT_BYTES_MAX: u64 = 8 * 1024 * 1024;
-
-/// When an append returns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Durability {
-    /// When it is durable, with a sync of its own.
-    Full,
-    /// When it is durable; appends that wait at the same time share one sync.
-    #[default]
-    Batch,
-    /// When others can read it: a power cut may lose it, and nothing that came before it.
-    None,
-}
 
 /// Events to append to one ledger, all or none of them, with nothing in between.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! `show --meta`: everything that the store knows of a commit, as a table.
 
 use stemmata_api::v1::{self, Audit, Commit, CommitType, Sighting};
-use stemmata_model::{Closure, Timestamp, Trigger};
+use stemmata_model::{Closure, LinkKind, Timestamp, Trigger};
 
 use crate::errors::CliError;
 use crate::output::commit::ShortIds;
@@ -159,7 +159,7 @@ fn annotations(lines: &mut Lines, commit: &Commit) {
 fn relations(lines: &mut Lines, commit: &Commit, ids: ShortIds) {
     for link in listed(commit.links.as_ref()).iter().take(LISTED_MAX) {
         let is_own = link.from == commit.id;
-        let is_copy = link.kind == "derived_from";
+        let is_copy = link.kind == LinkKind::DerivedFrom;
         let (name, other) = match (is_copy, is_own) {
             (true, true) => ("copy of", link.to),
             (true, false) => ("copied to", link.from),

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use stemmata_api::v1::ClientFinding;
 use stemmata_model::FormatId;
 use stemmata_redact::{ScrubbedLine, Scrubber};
 use stemmata_runtimes::adapter::{Adapter, Shape};
@@ -19,21 +20,6 @@ use crate::capture::transcript_file::Transcript;
 use crate::engine::Engine;
 use crate::error::{EngineError, FormatUse, Result};
 use crate::scrubbing::{line_scrubber, scrub_document};
-
-/// Something in a client's file that the current rules take for a secret. Holds no byte of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileSecret {
-    /// The client, as in `claude-code`.
-    pub runtime: String,
-    /// The transcript.
-    pub path: PathBuf,
-    /// The line, 1 = first.
-    pub line: u64,
-    /// The rule's kind, as in `github-token`.
-    pub kind: String,
-    /// Equal for equal secrets, in files and in this store.
-    pub fingerprint: String,
-}
 
 /// What a scan of files has read.
 #[derive(Debug, Default)]
@@ -55,7 +41,7 @@ impl Engine {
     pub fn scan_files(
         &self,
         paths: &[PathBuf],
-        found: &mut dyn FnMut(FileSecret) -> bool,
+        found: &mut dyn FnMut(ClientFinding) -> bool,
     ) -> Result<ScannedFiles> {
         let key = self.store.identity()?.secret;
         let listed = find(paths);
@@ -63,9 +49,9 @@ impl Engine {
         for file in listed.files {
             let mut goes_on = true;
             let read = self.scan_file(&file.path, &mut |path, (runtime, line), kind, secret| {
-                goes_on &= found(FileSecret {
-                    runtime: runtime.to_owned(),
-                    path: path.to_owned(),
+                goes_on &= found(ClientFinding {
+                    client: runtime.to_owned(),
+                    path: path.to_string_lossy().into_owned(),
                     line,
                     kind: kind.to_owned(),
                     fingerprint: fingerprint(&key, secret),

@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use stemmata_api::v1::StatsBy;
+use stemmata_api::v1::{ModelPrice, ReportedTokens, Stats, StatsBy, StatsRow};
 use stemmata_model::{Closure, Commit, CommitId, Note, NoteCode, Timestamp};
-use stemmata_prompt::story::{Effort, EffortFold, ReportedTokens, SLOT_MICROS};
+use stemmata_prompt::story::{Effort, EffortFold, SLOT_MICROS};
 use stemmata_runtimes::translate::runtime_of;
 use stemmata_store::{Session, StoreErrorKind};
 
@@ -18,7 +18,7 @@ use crate::chain::segments::read_whole;
 use crate::efforts::{Efforts, Part};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
-use crate::settings::ModelPrice;
+use crate::settings::cost_micros;
 use crate::verbs::costs::began;
 
 /// Commits of a chain that are read at once.
@@ -44,35 +44,6 @@ pub struct StatsQuery {
     pub utc_offset_minutes: i32,
     /// What tokens cost.
     pub prices: Vec<ModelPrice>,
-}
-
-/// What was done of one kind.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct StatsRow {
-    /// The day, week, month, client or model, or the folder of the project: where its repository is at home, as far as that is known.
-    /// Absent where transcripts do not say it.
-    pub key: Option<String>,
-    /// Sessions; subagents are part of theirs.
-    pub sessions: u64,
-    /// Of these, sessions that report no tokens.
-    pub unreported_sessions: u64,
-    /// Microseconds of work. What subagents do beside each other and their session counts once.
-    pub active_micros: i64,
-    /// Tokens that providers reported.
-    pub tokens: Option<ReportedTokens>,
-    /// What these cost, in millionths; absent where no model of them has a price.
-    pub cost_micros: Option<u64>,
-}
-
-/// Statistics.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Stats {
-    /// The rows: the latest time first, or what took most time.
-    pub rows: Vec<StatsRow>,
-    /// All of them together.
-    pub total: StatsRow,
-    /// What the user should know.
-    pub notes: Vec<Note>,
 }
 
 /// A row that is being counted.
@@ -263,7 +234,7 @@ impl<'a> Counted<'a> {
             if !self.is_in_time(slot) {
                 continue;
             }
-            if effort.tokens.is_some_and(|tokens| tokens.is_output_partial) {
+            if effort.tokens.is_some_and(|tokens| tokens.output_partial) {
                 self.partly.insert(runtime_of(&session.format).to_owned());
             }
             let key = match by {
@@ -349,15 +320,15 @@ impl<'a> Counted<'a> {
 
     fn finish(self, notes: Vec<Note>) -> Stats {
         let prices = &self.query.prices;
-        let mut rows: Vec<StatsRow> =
-            self.rows.into_iter().map(|(key, tally)| tally.finish(key, prices)).collect();
+        let mut rows: Vec<(Option<String>, Tally)> = self.rows.into_iter().collect();
         match self.query.by {
             StatsBy::Day | StatsBy::Week | StatsBy::Month => rows.reverse(),
             StatsBy::Project | StatsBy::Client | StatsBy::Model => {
-                rows.sort_by_key(|row| std::cmp::Reverse(row.active_micros));
+                rows.sort_by_key(|(_, tally)| std::cmp::Reverse(tally.active_micros()));
             }
         }
-        Stats { rows, total: self.total.finish(None, prices), notes }
+        let rows = rows.into_iter().map(|(key, tally)| tally.finish(key, prices)).collect();
+        Stats { by: self.query.by, rows, total: self.total.finish(None, prices), notes }
     }
 }
 
@@ -367,7 +338,7 @@ impl Tally {
         let Some(tokens) = effort.tokens else { return };
         self.is_reported = true;
         self.reported.insert(session);
-        self.tokens.entry(model.cloned()).or_default().add(tokens);
+        self.tokens.entry(model.cloned()).or_insert(ReportedTokens::NONE).add(tokens);
     }
 
     fn worked(&mut self, session: usize, slot: Option<i64>, micros: i64) {
@@ -375,17 +346,21 @@ impl Tally {
         *known = (*known).max(micros);
     }
 
+    fn active_micros(&self) -> i64 {
+        self.active.values().fold(0, |sum, micros| sum.saturating_add(*micros))
+    }
+
     fn finish(self, key: Option<String>, prices: &[ModelPrice]) -> StatsRow {
-        let mut tokens = ReportedTokens::default();
+        let mut tokens = ReportedTokens::NONE;
         self.tokens.values().for_each(|more| tokens.add(*more));
         let cost = |(model, tokens): (&Option<String>, &ReportedTokens)| {
-            Some(price_of(prices, model.as_deref()?)?.cost_micros(*tokens))
+            Some(cost_micros(price_of(prices, model.as_deref()?)?, *tokens))
         };
         StatsRow {
             key,
             sessions: self.sessions.len() as u64,
             unreported_sessions: self.sessions.difference(&self.reported).count() as u64,
-            active_micros: self.active.values().fold(0, |sum, micros| sum.saturating_add(*micros)),
+            active_seconds: u64::try_from(self.active_micros() / 1_000_000).unwrap_or(0),
             tokens: self.is_reported.then_some(tokens),
             cost_micros: self.tokens.iter().filter_map(cost).reduce(u64::saturating_add),
         }

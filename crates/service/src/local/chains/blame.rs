@@ -4,30 +4,22 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
-use stemmata_api::v1::{Blame, BlameRequest, BlamedLine};
-use stemmata_engine::{BlameQuery, Engine, EngineError, LineOrigin, Wanted};
+use stemmata_api::v1::{Blame, BlameRequest};
+use stemmata_engine::{BlameQuery, Engine, EngineError, Wanted};
 use stemmata_model::CommitId;
 
 use crate::fault::Fault;
 use crate::local::size;
 
 pub(super) fn blame(engine: &Engine, request: &BlameRequest) -> Result<Blame, Fault> {
-    let wanted = wanted(request)?;
     let query = BlameQuery {
         file: Path::new(&request.file),
         project: Path::new(&request.project),
         lines: &request.lines,
-        wanted: wanted.clone(),
+        wanted: wanted(request)?,
         known: &known(engine, request)?,
     };
-    let origins = engine.blame(&query)?;
-    let mut origins: HashMap<usize, LineOrigin> =
-        origins.into_iter().map(|origin| (origin.line, origin)).collect();
-    let lines = wanted.zip(request.from_line..).map(|(at, line)| {
-        let text = request.lines.get(at).cloned().unwrap_or_default();
-        told(line, text, origins.remove(&at))
-    });
-    Ok(Blame { path: request.file.clone(), lines: lines.collect() })
+    Ok(Blame { path: request.file.clone(), lines: engine.blame(&query)? })
 }
 
 /// Returns the lines that are asked for, counted from 0.
@@ -59,43 +51,4 @@ fn known(engine: &Engine, request: &BlameRequest) -> Result<HashMap<usize, Commi
         }
     }
     Ok(known)
-}
-
-fn told(line: u64, text: String, origin: Option<LineOrigin>) -> BlamedLine {
-    let unknown = BlamedLine {
-        line,
-        text,
-        git_commit: None,
-        git_summary: None,
-        context_id: None,
-        ctx: None,
-        via: None,
-        client: None,
-        session_id: None,
-        entry: None,
-        call_id: None,
-        tool: None,
-        written_at: None,
-        request: None,
-        reasoning: None,
-    };
-    let Some(origin) = origin else { return unknown };
-    let via = match (origin.is_blank, origin.is_noted) {
-        (true, _) => "neighbour",
-        (false, true) => "trailer",
-        (false, false) => "search",
-    };
-    BlamedLine {
-        ctx: Some(origin.ctx),
-        via: Some(via.to_owned()),
-        client: Some(origin.client),
-        session_id: Some(origin.session).filter(|session| !session.is_empty()),
-        entry: Some(origin.entry),
-        call_id: Some(origin.call_id),
-        tool: Some(origin.tool),
-        written_at: origin.at,
-        request: origin.request,
-        reasoning: origin.reasoning,
-        ..unknown
-    }
 }

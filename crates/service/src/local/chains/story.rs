@@ -46,5 +46,5 @@ pub(super) fn overview(engine: &Engine, request: &OverviewRequest) -> Result<Ses
 
 pub(super) fn compare(engine: &Engine, request: &CompareRequest) -> Result<Comparison, Fault> {
     let (first, second) = (ctx(engine, &request.first)?, ctx(engine, &request.second)?);
-    Ok(wire::story::comparison(&engine.compare(first, second)?))
+    Ok(engine.compare(first, second)?)
 }

@@ -2,10 +2,9 @@
 
 use stemmata_api::RawJson;
 use stemmata_api::v1::{
-    APPEND_BYTES_MAX, APPEND_EVENTS_MAX, Durability, EventsRequest, FollowFrom, FollowRequest,
-    ForgetEventsRequest, NewEvent,
+    APPEND_BYTES_MAX, APPEND_EVENTS_MAX, EventsRequest, FollowRequest, ForgetEventsRequest, NewEvent,
 };
-use stemmata_engine::{EventFilter, StartAt, Told};
+use stemmata_engine::{EventFilter, Told};
 use stemmata_model::{Json, Links, NameError, NewPayload, Party, SessionId, ThreadId, TicketId, Topic};
 use stemmata_store::{EventQuery, Order};
 
@@ -83,14 +82,6 @@ fn event(event: &NewEvent) -> Result<stemmata_model::NewEvent, String> {
     Ok(read.with_links(&links))
 }
 
-pub(super) const fn durability(durability: Durability) -> stemmata_store::Durability {
-    match durability {
-        Durability::Full => stemmata_store::Durability::Full,
-        Durability::Batch => stemmata_store::Durability::Batch,
-        Durability::None => stemmata_store::Durability::None,
-    }
-}
-
 pub(super) fn query(request: &EventsRequest) -> Result<EventQuery, Fault> {
     Ok(EventQuery {
         after: request.after,
@@ -116,15 +107,6 @@ pub(super) fn filter(request: &FollowRequest) -> Result<EventFilter, Fault> {
         session: session(request.session.as_deref())?,
         replayable: None,
     })
-}
-
-pub(super) fn start(from: &FollowFrom) -> StartAt {
-    match from {
-        FollowFrom::Beginning => StartAt::Beginning,
-        FollowFrom::Now => StartAt::Now,
-        FollowFrom::After(after) => StartAt::After(*after),
-        FollowFrom::Cursor(name) => StartAt::Named(name.clone()),
-    }
 }
 
 pub(super) fn told(request: &ForgetEventsRequest) -> Result<Told, Fault> {

@@ -6,10 +6,10 @@
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
+use stemmata_api::v1::TurnTask;
 use stemmata_model::{
     Entry, EntryId, EventSeq, FormatId, Json, NewEvent, NewPayload, Payload, SessionId, topics,
 };
-use stemmata_prompt::assemble::CurrentTask;
 use stemmata_prompt::guard::derive::{GivenTasks, Hint};
 use stemmata_prompt::guard::{Class, ContentType, Row, TaskGraph, TaskGraphError, TaskNode};
 use stemmata_store::{EventQuery, Order};
@@ -264,11 +264,7 @@ impl Engine {
     }
 
     /// Refuses a task that depends on itself by way of others.
-    pub(in crate::ledger::turn) fn check_task(
-        &self,
-        turn: &TurnOf,
-        task: Option<&CurrentTask>,
-    ) -> Result<()> {
+    pub(in crate::ledger::turn) fn check_task(&self, turn: &TurnOf, task: Option<&TurnTask>) -> Result<()> {
         let Some(task) = task.filter(|task| !task.depends_on.is_empty()) else { return Ok(()) };
         let last = self.log.ledger(&turn.ledger)?.map_or(0, |known| known.last);
         let mut told = self.told_before(turn, last)?;
