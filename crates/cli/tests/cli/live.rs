@@ -847,6 +847,8 @@ fn settings_that_another_process_changes_are_left_alone() {
     }
     assert!(!stage.home.path().join("home/.claude/settings.json").exists());
     drop(lock);
+    // Now one waits for the other, however slow the machine is.
+    stage.run(&["config", "set", "store.wait_ms", "20000"]).ok();
     let both = ["claude-code", "codex"].map(|client| stage.command(&["install", client]).spawn().unwrap());
     for mut child in both {
         assert!(child.wait().unwrap().success());
