@@ -86,7 +86,7 @@ pub struct IndexedCommit {
     pub covers: Vec<CommitId>,
 }
 
-/// What is indexed of a commit.
+/// What is indexed of a commit. Rows hold its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexedState {
     /// All of it.

@@ -104,7 +104,7 @@ impl<'a> Records<'a> {
     }
 
     /// Returns the next record; its term is in [`Records::term`].
-    pub(super) fn next(&mut self) -> Result<Option<Record<'a>>, IndexError> {
+    pub(super) fn next(&mut self) -> Result<Option<Record<&'a [u8]>>, IndexError> {
         if self.bytes.is_empty() {
             return Ok(None);
         }
@@ -115,7 +115,7 @@ impl<'a> Records<'a> {
         &self.term
     }
 
-    fn take(&mut self) -> Option<Record<'a>> {
+    fn take(&mut self) -> Option<Record<&'a [u8]>> {
         let shared = take_length(&mut self.bytes)?;
         let rest = take_length(&mut self.bytes)?;
         let (rest, after) = self.bytes.split_at_checked(rest)?;

@@ -27,7 +27,7 @@ fn postings() -> impl Strategy<Value = Vec<Posting>> {
 }
 
 /// Reads all postings of a record, with the parts that follow its chunk.
-fn read(record: &Record<'_>, parts: &[Row], span: u32) -> Result<Vec<Posting>, IndexError> {
+fn read(record: &Record<&[u8]>, parts: &[Row], span: u32) -> Result<Vec<Posting>, IndexError> {
     let (mut numbers, mut tfs) = ([0; BLOCK], [0; BLOCK]);
     let mut read = Vec::new();
     match blocks_of(record, span)? {

@@ -112,11 +112,7 @@ pub(super) fn save(connection: &Connection, commit: &CommitRow) -> Result<(), In
         commit.since,
         commit.id.to_bytes(),
         commit.parent.map(CommitId::to_bytes),
-        match commit.state {
-            IndexedState::Closed => 0,
-            IndexedState::Provisional => 1,
-            IndexedState::Skipped => 2,
-        },
+        commit.state as i64,
         commit.first,
         commit.last,
         commit.shared,

@@ -131,12 +131,11 @@ impl<'c> Groups<'c> {
             return Ok(*group);
         }
         let place = self.segments.partition_point(|(segment, _)| segment.end() <= number);
-        let found = self.segments.get(place).map(|(row, columns)| {
+        let found = self.segments.get(place).and_then(|(row, columns)| {
             let segment = SegmentRead::new(self.connection, *row, Arc::clone(columns));
-            let offset = number.checked_sub(row.base).map(|offset| offset as usize);
-            Ok::<_, IndexError>(offset.and_then(|offset| segment.groups().ok()?.get(offset).ok()))
+            segment.groups().ok()?.get(number.checked_sub(row.base)? as usize).ok()
         });
-        found.transpose()?.flatten().ok_or_else(|| IndexError::damaged("an entry is in no group"))
+        found.ok_or_else(|| IndexError::damaged("an entry is in no group"))
     }
 
     fn load(&mut self, row: u32) -> Result<&mut Group, IndexError> {

@@ -39,42 +39,33 @@ impl PostingsBound {
 }
 
 /// A term's record and the parts that its chunk has no place for.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Encoded {
-    pub(super) record: OwnedRecord,
+    pub(super) record: Record<Vec<u8>>,
     pub(super) parts: Vec<Vec<u8>>,
 }
 
-#[derive(Debug, Default)]
-pub(super) struct OwnedRecord {
-    entries: u32,
-    tf_max: u16,
-    length_min: u16,
+/// A term's record, with its bytes as they are at hand.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Record<B> {
+    pub(super) entries: u32,
+    pub(super) bound: PostingsBound,
     in_parts: bool,
-    body: Vec<u8>,
+    body: B,
 }
 
-impl OwnedRecord {
+impl Record<Vec<u8>> {
     pub(super) fn put(&self, bytes: &mut Vec<u8>) {
         varint::put(bytes, u64::from(self.entries));
-        varint::put(bytes, u64::from(self.tf_max));
-        varint::put(bytes, u64::from(self.length_min));
+        varint::put(bytes, u64::from(self.bound.tf_max));
+        varint::put(bytes, u64::from(self.bound.length_min));
         bytes.push(u8::from(self.in_parts));
         put_length(bytes, self.body.len());
         bytes.extend_from_slice(&self.body);
     }
 }
 
-/// A term's record as it is read.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Record<'a> {
-    pub(super) entries: u32,
-    pub(super) bound: PostingsBound,
-    in_parts: bool,
-    body: &'a [u8],
-}
-
-impl<'a> Record<'a> {
+impl<'a> Record<&'a [u8]> {
     pub(super) fn take(bytes: &mut &'a [u8]) -> Option<Self> {
         let entries = u32::try_from(varint::take(bytes)?).ok()?;
         let tf_max = u16::try_from(varint::take(bytes)?).ok()?;
@@ -91,11 +82,9 @@ impl<'a> Record<'a> {
 
 /// Encodes the postings of a term, which ascend, with the lengths of all entries of the segment.
 pub(super) fn encode(postings: &[Posting], lengths: &[u16]) -> Encoded {
-    let bound = PostingsBound::of(postings, lengths);
-    let mut record = OwnedRecord {
+    let mut record = Record {
         entries: u32::try_from(postings.len()).expect("a segment has few entries"),
-        tf_max: bound.tf_max,
-        length_min: bound.length_min,
+        bound: PostingsBound::of(postings, lengths),
         in_parts: false,
         body: Vec::new(),
     };
@@ -170,12 +159,12 @@ pub(super) enum Blocks {
 }
 
 /// Reads which blocks a term has in a segment of so many entries.
-pub(super) fn blocks_of(record: &Record<'_>, span: u32) -> Result<Blocks, IndexError> {
+pub(super) fn blocks_of(record: &Record<&[u8]>, span: u32) -> Result<Blocks, IndexError> {
     let found = if record.entries as usize <= FEW { few(record, span) } else { many(record, span) };
     found.ok_or_else(|| IndexError::damaged("the postings of a term cannot be read"))
 }
 
-fn few(record: &Record<'_>, span: u32) -> Option<Blocks> {
+fn few(record: &Record<&[u8]>, span: u32) -> Option<Blocks> {
     let mut bytes = record.body;
     let mut next = 0_u32;
     let mut postings = Vec::new();
@@ -188,7 +177,7 @@ fn few(record: &Record<'_>, span: u32) -> Option<Blocks> {
     (next <= span && bytes.is_empty()).then_some(Blocks::Few(postings))
 }
 
-fn many(record: &Record<'_>, span: u32) -> Option<Blocks> {
+fn many(record: &Record<&[u8]>, span: u32) -> Option<Blocks> {
     let entries = record.entries as usize;
     let items = entries.div_ceil(BLOCK).checked_mul(DIRECTORY_BYTES)?;
     let (directory, bytes) = record.body.split_at_checked(items)?;

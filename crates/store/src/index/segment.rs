@@ -266,7 +266,7 @@ impl<'r> SegmentRead<'r> {
         self.connection.while_(READING).first(sql, params![self.row.base, term], columns)
     }
 
-    fn read(&self, term: &[u8], record: &Record<'_>) -> Result<PostingsRead<'r>, IndexError> {
+    fn read(&self, term: &[u8], record: &Record<&[u8]>) -> Result<PostingsRead<'r>, IndexError> {
         let blocks = blocks_of(record, self.row.span)?;
         let parts = match &blocks {
             Blocks::Few(_) => 0,
