@@ -63,7 +63,8 @@ pub struct Forget {
 }
 
 /// Why a commit stays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Keep {
     /// A commit that stays continues it.
     Child,
@@ -79,14 +80,8 @@ pub enum Keep {
 
 impl Keep {
     /// Returns the name used in JSON output.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Child => "child",
-            Self::Pin => "pin",
-            Self::Tag => "tag",
-            Self::Ticket => "ticket",
-            Self::Session => "session",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -22,7 +22,8 @@ pub(super) const LINE_BYTES_MAX: usize = 6 * EVENT_BYTES_MAX + 1024 * 1024;
 pub(super) const KEYS: &str = ",\"keys\":";
 
 /// How lines are protected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum IntegrityMode {
     /// Not at all: what a disk changes is taken for what was written, where it still is a line.
     None,
@@ -32,20 +33,6 @@ pub enum IntegrityMode {
     /// Each line also has a link that covers the line before it: nobody changes, moves or takes out an event without
     /// changing all links after it. The newest one, kept elsewhere, proves the whole ledger.
     Chain,
-}
-
-impl IntegrityMode {
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Checksum => "checksum",
-            Self::Chain => "chain",
-        }
-    }
-
-    pub(super) fn parse(text: &str) -> Option<Self> {
-        [Self::None, Self::Checksum, Self::Chain].into_iter().find(|mode| mode.as_str() == text)
-    }
 }
 
 /// A link of the chain.
