@@ -370,19 +370,8 @@ fn of_file(path: &str, finding: &str) -> String {
     if finding.contains(path) { finding.to_owned() } else { format!("{path} is damaged: {finding}") }
 }
 
-/// A stored value that no version of this program writes.
-#[derive(Debug, thiserror::Error)]
-#[error("`{column}` of {row} holds {found}")]
-struct Unreadable {
-    column: &'static str,
-    row: String,
-    found: String,
-}
-
 /// Reports a row that cannot be read as what it should be.
 pub(crate) fn unreadable(column: &'static str, row: &dyn ToString, found: &dyn ToString) -> StoreError {
-    StoreError::Backend {
-        operation: "reading a row",
-        source: Box::new(Unreadable { column, row: row.to_string(), found: found.to_string() }),
-    }
+    let source = format!("`{column}` of {} holds {}", row.to_string(), found.to_string());
+    StoreError::Backend { operation: "reading a row", source: source.into() }
 }

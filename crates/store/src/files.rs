@@ -7,7 +7,7 @@ mod whole;
 pub use whole::{
     TEMPORARY, hold_temporary, is_temporary, read_bounded, remove_unlocked, write_file, write_whole,
 };
-pub(crate) use whole::{create_beside, ended};
+pub(crate) use whole::{above, create_beside, ended, remove_if_there};
 
 use std::fmt::Debug;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};

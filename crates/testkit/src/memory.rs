@@ -26,6 +26,7 @@ use stemmata_model::{
 };
 use stemmata_store::maintain::forget::{Redirects, Tombstone};
 use stemmata_store::rules::bounds::{check_anchors, check_batch, check_page};
+use stemmata_store::rules::latest::Origin;
 use stemmata_store::{
     Annotations, AuditRecord, BatchOutcome, Commits, Coverage, Link, Page, PartOf, Placement, ResolveScope,
     SIDECAR_FORMAT, Session, SessionFilter, SessionKey, Sink, StoreError, StoreIdentity, StoredAt, TipFilter,
@@ -33,7 +34,7 @@ use stemmata_store::{
 };
 
 use self::content::{Content, Contents};
-use self::state::{SightingKey, Sightings};
+use self::state::Sightings;
 use logs::Logs;
 use table::Table;
 
@@ -229,7 +230,7 @@ impl Commits for MemoryStore {
         let state = self.lock();
         let mut found: Vec<Sighting> = state.sightings_of(commit).cloned().collect();
         found.sort_by_cached_key(|sighting| {
-            (sighting.observed_at, sighting.machine.clone(), SightingKey::of(sighting))
+            (sighting.observed_at, sighting.machine.clone(), Origin::of(sighting))
         });
         found.truncate(limit);
         Ok(found)

@@ -54,6 +54,19 @@ pub fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Option<Vec<u8>>> 
     }
 }
 
+/// Returns the folder that a file or a folder is in.
+pub(crate) fn above(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Removes a file, whether it is there or not.
+pub(crate) fn remove_if_there(files: &dyn Files, path: &Path) -> io::Result<()> {
+    match files.remove(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
 /// Ends the writing of a file beside its name: where it has that now, the name is made durable, else nothing stays.
 pub(crate) fn ended<T, E>(
     files: &dyn Files,
@@ -66,8 +79,7 @@ pub(crate) fn ended<T, E>(
         let _removed = files.remove(temporary);
         return written;
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    files.sync_directory(folder.unwrap_or(Path::new("."))).map_err(failed)?;
+    files.sync_directory(above(path)).map_err(failed)?;
     written
 }
 

@@ -8,7 +8,7 @@ use stemmata_model::Timestamp;
 
 use super::error::{IndexError, While};
 use super::{Index, IndexLock, IndexOptions, open};
-use crate::files::{Files, read_bounded, remove_tree, write_whole};
+use crate::files::{Files, read_bounded, remove_if_there, remove_tree, write_whole};
 use crate::sqlite::{io_error, make_directory, sync_directory};
 
 /// Names the database.
@@ -201,12 +201,7 @@ pub(super) fn remove_others(
 }
 
 fn remove(files: &dyn Files, path: &Path) -> Result<(), IndexError> {
-    match files.remove(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(io_error("removing an old search index", path, error).into())
-        }
-        _ => Ok(()),
-    }
+    Ok(remove_if_there(files, path).map_err(|error| io_error("removing an old search index", path, error))?)
 }
 
 /// Removes databases that somebody began and did not publish, as far as it can be said which these are.

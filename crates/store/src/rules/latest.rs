@@ -1,6 +1,36 @@
 //! Which of two facts about one thing stays: for sightings and coverage in whatever order they come.
 
-use stemmata_model::{EventSeq, Sighting, Timestamp};
+use stemmata_model::{
+    EventSeq, MachineId, Principal, SessionId, Sighting, Template, ThreadId, TicketId, Timestamp,
+};
+
+/// What makes sightings of a commit the same one, in the order in which they are listed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "the fields are those of a sighting")]
+pub struct Origin {
+    pub machine: MachineId,
+    pub session: SessionId,
+    pub path: Option<String>,
+    pub principal: Principal,
+    pub ticket: Option<TicketId>,
+    pub thread: Option<ThreadId>,
+    pub template_alias: Option<Template>,
+}
+
+impl Origin {
+    /// Returns a sighting's origin.
+    pub fn of(sighting: &Sighting) -> Self {
+        Self {
+            machine: sighting.machine.clone(),
+            session: sighting.session.clone(),
+            path: sighting.source.as_ref().map(|source| source.path.clone()),
+            principal: sighting.principal.clone(),
+            ticket: sighting.ticket.clone(),
+            thread: sighting.thread.clone(),
+            template_alias: sighting.template_alias.clone(),
+        }
+    }
+}
 
 /// Returns what orders two sightings of a commit by the same session: the smaller one stays.
 pub fn sighting_order(sighting: &Sighting) -> impl Ord + use<> {

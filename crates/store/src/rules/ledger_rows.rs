@@ -20,7 +20,7 @@ pub const TRIMMED: i64 = 2;
 pub const FORGOTTEN: i64 = 3;
 
 /// A row of `ledger`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 #[expect(missing_docs, reason = "the columns are specified in docs/format/store.md")]
 pub struct LedgerRow {
     pub row: i64,

@@ -8,7 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::open::{SqliteOptions, io_error};
+use super::failure::io_error;
+use super::open::SqliteOptions;
 use crate::error::StoreError;
 use crate::files::is_named;
 use crate::patience::Patience;

@@ -8,6 +8,7 @@ use rusqlite::{Connection, params};
 use stemmata_model::CommitId;
 
 use super::failure::During;
+use super::read::commits::sql_limit;
 use super::seals::ANNOTATION;
 use crate::error::StoreError;
 use crate::rules::annotation::standing_records;
@@ -27,14 +28,16 @@ pub(super) fn next_number(connection: &Connection, row: i64, kind: i64) -> Resul
     )
 }
 
-/// Returns all records of a commit.
-pub(super) fn audit(
+/// Returns records of a commit, oldest first.
+pub(super) fn audit<L: FromIterator<AuditRecord>>(
     connection: &Connection,
-    id: CommitId,
-    row: i64,
-) -> Result<BTreeSet<AuditRecord>, StoreError> {
-    let sql = "SELECT at, by, change, text, source FROM annotation WHERE commit_row = ?1 AND kind = ?2";
-    let rows: Vec<AuditRow> = connection.during(KEEPING).list(sql, [row, KIND_AUDIT], columns)?;
+    (id, row): (CommitId, i64),
+    limit: usize,
+) -> Result<L, StoreError> {
+    let sql = "SELECT at, by, change, text, source FROM annotation WHERE commit_row = ?1 AND kind = ?2 \
+               ORDER BY at, number LIMIT ?3";
+    let values = params![row, KIND_AUDIT, sql_limit(limit)];
+    let rows: Vec<AuditRow> = connection.during(KEEPING).list(sql, values, columns)?;
     rows.into_iter().map(|columns| audit_record(columns, id)).collect()
 }
 

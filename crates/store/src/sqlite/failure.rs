@@ -1,6 +1,9 @@
-//! What SQLite says, as errors of the seam.
+//! What SQLite and the file system say, as errors of the seam.
 //!
 //! Damage of contents is found and named where they are read.
+
+use std::io;
+use std::path::Path;
 
 use rusqlite::{ErrorCode, ffi};
 
@@ -39,5 +42,14 @@ pub(crate) fn store_error(source: rusqlite::Error, operation: &'static str) -> S
             StoreError::DatabaseDamaged { operation, source: Box::new(source) }
         }
         _ => StoreError::Backend { operation, source: Box::new(source) },
+    }
+}
+
+/// Names the path that something failed at.
+pub(crate) fn io_error(operation: &'static str, path: &Path, source: io::Error) -> StoreError {
+    match source.kind() {
+        io::ErrorKind::StorageFull => StoreError::Full { operation },
+        io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { operation },
+        _ => StoreError::Io { operation, path: path.display().to_string(), source },
     }
 }

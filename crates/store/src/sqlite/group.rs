@@ -9,6 +9,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rusqlite::Connection;
+
 pub(super) use self::writer::Writer;
 
 use super::write::Answer;
@@ -87,6 +89,14 @@ impl Group {
     /// Does something with the writer while no batch is being applied.
     pub(super) fn with_writer<T>(&self, act: impl FnOnce(&mut Writer) -> T) -> T {
         act(&mut self.writer.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Does something to rows while no batch is being applied, as one transaction.
+    pub(super) fn maintain<T>(
+        &self,
+        act: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.with_writer(|writer| writer.maintain(act))
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {

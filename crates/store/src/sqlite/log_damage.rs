@@ -11,10 +11,10 @@ use rusqlite::Connection;
 use stemmata_model::Timestamp;
 
 use super::SqliteStore;
-use super::failure::During;
+use super::failure::{During, io_error};
 use super::frames::{self, Found, Lost};
 use super::marks::{self, LOST};
-use super::open::{STORE_FILE, io_error, log_of, not_a_store};
+use super::open::{STORE_FILE, log_of, not_a_store};
 use super::read::verify::unread;
 use crate::error::StoreError;
 use crate::maintain::repair::Repaired;
@@ -185,13 +185,11 @@ impl SqliteStore {
         if look(&self.path, page_bytes)?.lost.is_some() {
             return Ok(Vec::new());
         }
-        self.group.with_writer(|writer| {
-            writer.maintain(|connection| {
-                for (key, _) in marks::all(connection, LOST)? {
-                    marks::remove(connection, LOST, &key)?;
-                }
-                Ok(())
-            })
+        self.group.maintain(|connection| {
+            for (key, _) in marks::all(connection, LOST)? {
+                marks::remove(connection, LOST, &key)?;
+            }
+            Ok(())
         })?;
         let from = "emptied; what could not be read is let go of: import again".to_owned();
         Ok(vec![Repaired { object: log_name(), from }])

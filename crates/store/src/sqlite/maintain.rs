@@ -1,12 +1,13 @@
-//! Maintenance of a store: forgetting and collecting, each a transaction and what follows it on disk.
+//! The seam's part for upkeep over the database: forgetting and collecting, each a transaction and what follows it on disk.
 //!
-//! What goes is decided in `forget` and `collect`.
+//! What goes is decided in `crate::rules`; what can be done with the files is `packs`', `repair`'s and `backup`'s.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::Connection;
-use stemmata_model::{LedgerId, SessionId, Timestamp};
+use stemmata_model::{CommitId, LedgerId, SessionId, Timestamp};
 
 use super::ahead::Ahead;
 use super::failure::During;
@@ -14,14 +15,19 @@ use super::ledger::forget as events;
 use super::open::{SqliteOptions, wait_for_locks};
 use super::packs::Packs;
 use super::packs::rewrite::{Garbage, Policy, Swap};
-use super::{SqliteStore, forget, marks, packs, rewrite, shrink};
+use super::{SqliteStore, backup, collect, forget, marks, packs, rewrite, shrink, waited};
 use crate::error::StoreError;
 use crate::ledger::{BATCH_EVENTS_MAX, Places};
+use crate::maintain::backup::BackedUp;
 use crate::maintain::collect::{Amount, Collect, Collected};
+use crate::maintain::costs::{ContentCost, Counted};
 use crate::maintain::forget::{Forget, Forgotten, Tombstone};
+use crate::maintain::pack::{PackOptions, Packed};
+use crate::maintain::repair::{RepairOutcome, RepairSource};
 use crate::patience::Patience;
 use crate::rules;
-use crate::rules::collect::collect;
+use crate::rules::bounds::check_costed;
+use crate::seam::{Damage, OnDisk, Store, Upkeep, Verified};
 
 /// How long the log is tried to be emptied while others read it.
 const LOG_WAIT: Duration = Duration::from_secs(2);
@@ -46,17 +52,117 @@ fn is_stale(error: &StoreError) -> bool {
     matches!(error, StoreError::Backend { operation: STALE, .. })
 }
 
+impl Store for SqliteStore {}
+
+impl Upkeep for SqliteStore {
+    fn forget(&self, wish: &Forget) -> Result<Forgotten, StoreError> {
+        self.maintaining("forgetting", || {
+            let act = |connection: &Connection| {
+                self.within(connection, None, |tables| wish.checked(rules::forget::forget(tables, wish)?))
+            };
+            if wish.dry_run {
+                return self.planned(&act).map(|(forgotten, _)| forgotten);
+            }
+            let (mut forgotten, unfinished) = self.let_go(&act, wish.at)?;
+            forgotten.unfinished = unfinished;
+            Ok(forgotten)
+        })
+    }
+
+    fn collect(&self, wish: &Collect) -> Result<Collected, StoreError> {
+        self.maintaining("collecting", || {
+            // A plan may be wrong by what another collection deletes meanwhile; a deletion must not.
+            let lock = if wish.dry_run { None } else { Some(self.packs.lock_patiently(PACKS_WAIT_MS)?) };
+            let ahead = self.read(|reader| {
+                let snapshot =
+                    reader.connection().unchecked_transaction().during("reading what is needed")?;
+                Ahead::read(&snapshot)
+            })?;
+            let act = |connection: &Connection| {
+                self.within(connection, Some(&ahead), |tables| {
+                    wish.checked(rules::collect::collect(tables, wish)?)
+                })
+            };
+            if wish.dry_run {
+                return self.planned(&act).map(|(collected, _)| collected);
+            }
+            let before = self.physical_bytes();
+            let mut collected = self.swap((&act, Garbage::Half), wish.now)?;
+            collected.files_removed = packs::remove_leftovers(&self.maintained())?;
+            drop(lock);
+            if collected.deleted != Amount::default() || collected.files_removed > 0 {
+                shrink::shrink(&self.maintained())?;
+                collected.bytes_freed = before.saturating_sub(self.physical_bytes());
+            }
+            Ok(collected)
+        })
+    }
+
+    fn condemned(&self) -> Result<Amount, StoreError> {
+        self.read(|reader| collect::condemned(reader.connection()))
+    }
+
+    fn costs(&self, of: &[CommitId], counted: &mut Counted) -> Result<Vec<ContentCost>, StoreError> {
+        check_costed(of)?;
+        self.read(|reader| reader.costs(of, counted))
+    }
+
+    fn lift(&self, of: &Tombstone) -> Result<u64, StoreError> {
+        let mark = marks::of_tombstone(&self.identity.secret, of);
+        self.maintaining("lifting tombstones", || {
+            self.group.maintain(|connection| marks::lift(connection, &mark))
+        })
+    }
+
+    fn verify(&self, found: &mut dyn FnMut(Damage)) -> Result<Verified, StoreError> {
+        let mut verified = self.read(|reader| Ok(reader.verify(found)))?;
+        self.verify_log(&mut verified, found)?;
+        Ok(verified)
+    }
+
+    fn on_disk(&self) -> Option<&dyn OnDisk> {
+        Some(self)
+    }
+}
+
+impl OnDisk for SqliteStore {
+    fn pack(&self, options: &PackOptions) -> Result<Packed, StoreError> {
+        self.maintaining("packing", || packs::pack(&self.maintained(), options))
+    }
+
+    fn repair(&self, from: &[RepairSource<'_>]) -> Result<RepairOutcome, StoreError> {
+        self.maintaining("repairing", || self.repair_all(from))
+    }
+
+    fn backup(&self, to: &Path) -> Result<BackedUp, StoreError> {
+        backup::backup(&self.path, &self.options, to).map_err(|error| waited(error, &self.options))
+    }
+}
+
 impl SqliteStore {
-    pub(super) fn forget_all(&self, wish: &Forget) -> Result<Forgotten, StoreError> {
-        let act = |connection: &Connection| {
-            self.within(connection, None, |tables| wish.checked(rules::forget::forget(tables, wish)?))
-        };
-        if wish.dry_run {
-            return self.planned(&act).map(|(forgotten, _)| forgotten);
+    /// Does something that only a store does which was opened for maintenance.
+    fn maintaining<T>(
+        &self,
+        operation: &'static str,
+        act: impl FnOnce() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.hold_open(operation)?;
+        if !self.options.open_for.maintains() {
+            return Err(StoreError::Refused {
+                what: operation,
+                path: self.path.display().to_string(),
+                reason: "hooks leave maintenance to commands".to_owned(),
+            });
         }
-        let (mut forgotten, unfinished) = self.let_go(&act, wish.at)?;
-        forgotten.unfinished = unfinished;
-        Ok(forgotten)
+        act().map_err(|error| waited(error, &self.options))
+    }
+
+    /// Sets or removes marks of what an index has to do.
+    pub(super) fn mark_for_index(
+        &self,
+        act: &dyn Fn(&Connection) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.maintaining("cleaning an index", || self.group.maintain(act))
     }
 
     /// Forgets the events of a session, or ends what an earlier forgetting could not.
@@ -113,17 +219,6 @@ impl SqliteStore {
         self.clean().map_or(Ok(forgotten), |reason| Err(StoreError::Unclean { reason }))
     }
 
-    /// Sets or removes marks of what an index has to do.
-    pub(super) fn mark_for_index(
-        &self,
-        act: &dyn Fn(&Connection) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        self.hold_maintained("cleaning an index")?;
-        self.group
-            .with_writer(|writer| writer.maintain(act))
-            .map_err(|error| super::waited(error, &self.options))
-    }
-
     /// Lets something be forgotten, and cleans the files of it. Returns what is left to do there, too.
     fn let_go<T>(&self, act: &Act<'_, T>, at: Timestamp) -> Result<(T, Option<String>), StoreError> {
         let lock = self.packs.lock_patiently(PACKS_WAIT_MS)?;
@@ -157,30 +252,6 @@ impl SqliteStore {
         }
     }
 
-    pub(super) fn collect_all(&self, wish: &Collect) -> Result<Collected, StoreError> {
-        // A plan may be wrong by what another collection deletes meanwhile; a deletion must not.
-        let lock = if wish.dry_run { None } else { Some(self.packs.lock_patiently(PACKS_WAIT_MS)?) };
-        let ahead = self.read(|reader| {
-            let snapshot = reader.connection().unchecked_transaction().during("reading what is needed")?;
-            Ahead::read(&snapshot)
-        })?;
-        let act = |connection: &Connection| {
-            self.within(connection, Some(&ahead), |tables| wish.checked(collect(tables, wish)?))
-        };
-        if wish.dry_run {
-            return self.planned(&act).map(|(collected, _)| collected);
-        }
-        let before = self.physical_bytes();
-        let mut collected = self.swap((&act, Garbage::Half), wish.now)?;
-        collected.files_removed = packs::remove_leftovers(&self.maintained())?;
-        drop(lock);
-        if collected.deleted != Amount::default() || collected.files_removed > 0 {
-            shrink::shrink(&self.maintained())?;
-            collected.bytes_freed = before.saturating_sub(self.physical_bytes());
-        }
-        Ok(collected)
-    }
-
     /// Finds out what would happen.
     fn planned<T>(&self, act: &Act<'_, T>) -> Result<(T, BTreeSet<i64>), StoreError> {
         self.group.with_writer(|writer| writer.rehearse(act))
@@ -202,27 +273,20 @@ impl SqliteStore {
         let (_, planned) = self.planned(act)?;
         let policy = Policy { garbage, level: None };
         let rewrite = packs::rewrite::prepare(&self.maintained(), &planned, policy)?;
-        self.group.with_writer(|writer| {
-            writer.maintain(|connection| {
-                let (done, packed) = act(connection)?;
-                // Somebody wrote meanwhile: what goes from packs is not what was prepared.
-                if packed != planned {
-                    return Err(stale());
-                }
-                if rewrite.is_empty() {
-                    return Ok(done);
-                }
-                match packs::rewrite::apply(connection, &rewrite, at)? {
-                    Swap::Done => Ok(done),
-                    Swap::Stale => Err(stale()),
-                }
-            })
+        self.group.maintain(|connection| {
+            let (done, packed) = act(connection)?;
+            // Somebody wrote meanwhile: what goes from packs is not what was prepared.
+            if packed != planned {
+                return Err(stale());
+            }
+            if rewrite.is_empty() {
+                return Ok(done);
+            }
+            match packs::rewrite::apply(connection, &rewrite, at)? {
+                Swap::Done => Ok(done),
+                Swap::Stale => Err(stale()),
+            }
         })
-    }
-
-    pub(super) fn lift_all(&self, of: &Tombstone) -> Result<u64, StoreError> {
-        let mark = marks::of_tombstone(&self.identity.secret, of);
-        self.group.with_writer(|writer| writer.maintain(|connection| marks::lift(connection, &mark)))
     }
 
     pub(super) fn tombstones_among(

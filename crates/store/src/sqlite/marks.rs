@@ -9,7 +9,7 @@ use super::failure::{During, unreadable};
 use super::seals::MARK;
 use crate::error::StoreError;
 use crate::maintain::forget::Tombstone;
-use crate::sqlite::statements::{columns, one};
+use crate::sqlite::statements::columns;
 
 /// A commit that was forgotten: by its id.
 pub(super) const TOMBSTONE: i64 = 0;
@@ -142,11 +142,7 @@ pub(super) fn tombstones_in(
 
 /// Returns when a mark was set.
 pub(super) fn at(connection: &Connection, kind: i64, key: &[u8]) -> Result<Option<i64>, StoreError> {
-    connection.during("looking for a mark").first(
-        "SELECT at FROM mark WHERE kind = ?1 AND key = ?2",
-        params![kind, key],
-        one,
-    )
+    Ok(of(connection, (kind, key))?.map(|(at, _)| at.as_micros()))
 }
 
 /// Returns all marks of a kind, with the time that they were set at.

@@ -100,17 +100,7 @@ fn steps_verified(reader: &mut Reader, dir: &Path, list: &[Migration]) -> Result
     // Another process may have been quicker.
     let from = versions::describe(reader.connection(), &path, list)?.map_or(0, |found| found.write_version);
     versions::run(reader.connection(), from, list)?;
-    let (mut damages, mut first) = (0, String::new());
-    let verified = reader.verify(&mut |damage| {
-        if damages == 0 {
-            first = format!("{}: {}", damage.object, damage.message);
-        }
-        damages += 1;
-    });
-    if damages > 0 {
-        return Err(StoreError::Damaged { path: dir.display().to_string(), damages, first });
-    }
-    Ok(verified)
+    backup::restore::sound(dir, |found| Ok(reader.verify(found)))
 }
 
 /// Where a rollback finds what it needs.

@@ -31,7 +31,6 @@ mod seals;
 mod shrink;
 pub(crate) mod statements;
 mod stored;
-mod upkeep;
 mod versions;
 mod write;
 
@@ -44,11 +43,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rusqlite::Connection;
 use stemmata_model::{ArtifactId, Commit, CommitId, LedgerId, MachineId, Sighting, Timestamp};
 
-pub(crate) use self::failure::store_error;
+pub(crate) use self::failure::{io_error, store_error};
 pub use self::open::{OpenFor, SqliteOptions};
-pub(crate) use self::open::{
-    connect_sealed, io_error, log_of, make_directory, sync_directory, wait_for_locks,
-};
+pub(crate) use self::open::{connect_sealed, log_of, make_directory, sync_directory, wait_for_locks};
 
 use self::alone::Shared;
 use self::failure::During;
@@ -208,19 +205,6 @@ impl SqliteStore {
         if self.closed.load(Ordering::Acquire) { Err(StoreError::Closed { operation }) } else { Ok(()) }
     }
 
-    /// Refuses maintenance where the store was not opened for it.
-    fn hold_maintained(&self, operation: &'static str) -> Result<(), StoreError> {
-        self.hold_open(operation)?;
-        if self.options.open_for.maintains() {
-            return Ok(());
-        }
-        Err(StoreError::Refused {
-            what: operation,
-            path: self.path.display().to_string(),
-            reason: "hooks leave maintenance to commands".to_owned(),
-        })
-    }
-
     /// Applies a batch.
     fn write(&self, batch: Vec<Write>, durability: Durability) -> Result<BatchOutcome, StoreError> {
         check_batch(&batch)?;
@@ -239,12 +223,8 @@ impl SqliteStore {
 
     /// Bytes of the database and the files beside it.
     fn physical_bytes(&self) -> u64 {
-        let beside = |suffix: &str| {
-            let mut name = self.path.clone().into_os_string();
-            name.push(suffix);
-            fs::metadata(name).map_or(0, |metadata| metadata.len())
-        };
-        beside("") + beside("-wal") + beside("-shm") + self.packs.bytes_on_disk()
+        let length = |suffix| fs::metadata(open::beside(&self.path, suffix)).map_or(0, |found| found.len());
+        length("") + length("-wal") + length("-shm") + self.packs.bytes_on_disk()
     }
 }
 

@@ -16,10 +16,10 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
 use super::alone::Shared;
 use super::backup::PACKS;
-use super::failure::{During, store_error};
+use super::failure::{During, io_error, store_error};
 use super::{log_damage, versions};
 use crate::error::StoreError;
-use crate::files::{Files, SystemFiles};
+use crate::files::{Files, SystemFiles, above};
 use crate::maintain::surroundings::refuse_network;
 use crate::pack::PackName;
 use crate::patience::Patience;
@@ -256,8 +256,13 @@ pub(crate) fn connect_sealed(path: &Path) -> Result<Connection, StoreError> {
 
 /// Returns the path of a database's log.
 pub(crate) fn log_of(path: &Path) -> PathBuf {
+    beside(path, "-wal")
+}
+
+/// Returns the path of a file that SQLite keeps beside a database.
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push("-wal");
+    name.push(suffix);
     PathBuf::from(name)
 }
 
@@ -282,15 +287,11 @@ pub(super) fn explain(error: StoreError, path: &Path) -> StoreError {
         other => return other,
     };
     match source.downcast::<rusqlite::Error>() {
-        Ok(source) => match source.sqlite_error_code() {
-            Some(ErrorCode::CannotOpen) => {
-                why_not_made(path).unwrap_or(StoreError::Backend { operation, source })
-            }
-            _ if is_index_not_made(&source) => {
-                why_not_made(path).unwrap_or(StoreError::Backend { operation, source })
-            }
-            _ => StoreError::Backend { operation, source },
-        },
+        Ok(source) => {
+            let cannot_open = source.sqlite_error_code() == Some(ErrorCode::CannotOpen);
+            let why = if cannot_open || is_index_not_made(&source) { why_not_made(path) } else { None };
+            why.unwrap_or(StoreError::Backend { operation, source })
+        }
         Err(source) => StoreError::Backend { operation, source },
     }
 }
@@ -304,8 +305,7 @@ fn is_index_not_made(error: &rusqlite::Error) -> bool {
 fn why_not_made(path: &Path) -> Option<StoreError> {
     let operation = "opening the store";
     ["-wal", "-shm"].into_iter().find_map(|suffix| {
-        let mut name = path.to_path_buf().into_os_string();
-        name.push(suffix);
+        let name = beside(path, suffix);
         let mut open = OpenOptions::new();
         open.read(true).write(true).create(true).truncate(false);
         #[cfg(unix)]
@@ -313,21 +313,13 @@ fn why_not_made(path: &Path) -> Option<StoreError> {
         let source = open.open(&name).err()?;
         Some(match source.kind() {
             io::ErrorKind::PermissionDenied => StoreError::ReadOnly { operation },
-            _ => io_error(operation, Path::new(&name), source),
+            _ => io_error(operation, &name, source),
         })
     })
 }
 
 pub(super) fn not_a_store(path: &Path, reason: &dyn ToString) -> StoreError {
     StoreError::NotAStore { path: path.display().to_string(), reason: reason.to_string() }
-}
-
-pub(crate) fn io_error(operation: &'static str, path: &Path, source: io::Error) -> StoreError {
-    match source.kind() {
-        io::ErrorKind::StorageFull => StoreError::Full { operation },
-        io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { operation },
-        _ => StoreError::Io { operation, path: path.display().to_string(), source },
-    }
 }
 
 /// Makes a directory for its owner only, and the names on the way to it durable.
@@ -337,8 +329,7 @@ pub(crate) fn make_directory(files: &dyn Files, dir: &Path) -> Result<(), StoreE
         files.make_directory(made).map_err(|source| io_error("making the directory", made, source))?;
     }
     for made in missing {
-        let parent = made.parent().filter(|parent| !parent.as_os_str().is_empty());
-        sync_directory(files, parent.unwrap_or(Path::new(".")))?;
+        sync_directory(files, above(made))?;
     }
     Ok(())
 }

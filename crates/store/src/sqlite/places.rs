@@ -7,24 +7,8 @@ use rusqlite::{Connection, OptionalExtension, Row, ToSql};
 use stemmata_model::to_u64;
 
 use super::failure::During;
-use super::seals::{CURSOR, PLACEMENT};
+use super::seals::{CURSOR, Sealed};
 use crate::error::StoreError;
-
-/// Tables whose rows belong to a place.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum OfPlace {
-    Cursor,
-    Placement,
-}
-
-impl OfPlace {
-    const fn table(self) -> &'static str {
-        match self {
-            Self::Cursor => CURSOR.table,
-            Self::Placement => PLACEMENT.table,
-        }
-    }
-}
 
 /// A place, as rows have it.
 #[derive(Debug, Clone)]
@@ -45,29 +29,29 @@ impl<'p> PlaceKey<'p> {
         Self { hash, path, machine }
     }
 
-    /// Returns a row of the place, in a form of before too: under the path and the machine themselves.
+    /// Returns a row of the place in a table of cursors or placements, in a form of before too: under the path and the machine themselves.
     pub(super) fn row<T>(
         &self,
         connection: &Connection,
-        (of, columns): (OfPlace, &str),
+        (of, columns): (&Sealed, &str),
         take: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<Option<T>> {
-        let sql = format!("SELECT {columns} FROM {} WHERE {}", of.table(), Self::IS_MEANT);
+        let sql = format!("SELECT {columns} FROM {} WHERE {}", of.table, Self::IS_MEANT);
         connection.prepare_cached(&sql)?.query_row(self.values(), take).optional()
     }
 
     /// Removes the place's rows; says how many there were.
-    pub(super) fn remove(&self, connection: &Connection, of: OfPlace) -> rusqlite::Result<usize> {
-        let sql = format!("DELETE FROM {} WHERE {}", of.table(), Self::IS_MEANT);
+    pub(super) fn remove(&self, connection: &Connection, of: &Sealed) -> rusqlite::Result<usize> {
+        let sql = format!("DELETE FROM {} WHERE {}", of.table, Self::IS_MEANT);
         connection.prepare_cached(&sql)?.execute(self.values())
     }
 
     /// Has the row of the place lie under its hash, where it lies under the path still: before it is written.
-    pub(super) fn adopt(&self, connection: &Connection, of: OfPlace) -> Result<(), StoreError> {
+    pub(super) fn adopt(&self, connection: &Connection, of: &Sealed) -> Result<(), StoreError> {
         // Its seal is of the row as it was.
         let sql = format!(
             "UPDATE OR REPLACE {} SET path = ?1, machine = '', seal = NULL WHERE path = ?2 AND machine = ?3",
-            of.table()
+            of.table
         );
         connection.during("storing what belongs to a transcript").run(&sql, self.values())?;
         Ok(())
@@ -88,7 +72,7 @@ pub(super) fn unread(connection: &Connection, sql: &str, values: &[&dyn ToSql]) 
     while let Some(row) = rows.next()? {
         // What is no text is no name that a cursor was written under.
         if let (Value::Text(path), Value::Text(machine)) = (row.get(0)?, row.get(1)?) {
-            PlaceKey::new(&path, &machine).remove(connection, OfPlace::Cursor)?;
+            PlaceKey::new(&path, &machine).remove(connection, &CURSOR)?;
         }
     }
     Ok(())

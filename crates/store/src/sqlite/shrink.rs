@@ -17,7 +17,7 @@ const STEPS_MAX: usize = 10_000;
 /// Cuts free pages off the database and empties the log, as far as nobody else reads or writes.
 pub(super) fn shrink(store: &Maintained<'_>) -> Result<(), StoreError> {
     for _ in 0..STEPS_MAX {
-        let left = store.group.with_writer(|writer| writer.maintain(give_back))?;
+        let left = store.group.maintain(give_back)?;
         store.log.look(store.group);
         if left == 0 {
             break;

@@ -36,7 +36,13 @@ impl Follow for SqliteStore {
     }
 
     fn index_due(&self) -> Result<Vec<DueKey>, StoreError> {
-        self.read(|reader| due(reader.connection()))
+        let mut due = self.read(|reader| marks::all(reader.connection(), marks::INDEX_DUE))?;
+        due.sort();
+        let read = |(key, at): (Vec<u8>, i64)| {
+            let (key, row) = key_of(key)?;
+            Ok(DueKey { first: (row != NO_COMMIT).then(|| StoredAt::of_row(row)), stamp: stamp(key, at) })
+        };
+        due.into_iter().map(read).collect()
     }
 
     fn leave_index_due(&self) -> Result<(), StoreError> {
@@ -99,16 +105,6 @@ fn take_back(connection: &Connection, kind: i64, seen: DueStamp) -> Result<(), S
         marks::remove(connection, kind, key)?;
     }
     Ok(())
-}
-
-fn due(connection: &Connection) -> Result<Vec<DueKey>, StoreError> {
-    let mut due = marks::all(connection, marks::INDEX_DUE)?;
-    due.sort();
-    let read = |(key, at): (Vec<u8>, i64)| {
-        let (key, row) = key_of(key)?;
-        Ok(DueKey { first: (row != NO_COMMIT).then(|| StoredAt::of_row(row)), stamp: stamp(key, at) })
-    };
-    due.into_iter().map(read).collect()
 }
 
 /// Notes that a session saw a commit after it was stored: by its origin, which says nothing once it is gone.

@@ -5,10 +5,11 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+use rusqlite::{Connection, TransactionBehavior};
 
 use super::failure::During;
 use super::open::not_a_store;
+use super::statements::{columns, one};
 use crate::error::StoreError;
 use crate::maintain::migrate::StepKind;
 use crate::seam::StoreIdentity;
@@ -148,23 +149,17 @@ pub(super) fn describe(
     path: &Path,
     list: &[Migration],
 ) -> Result<Option<Description>, StoreError> {
-    let application_id: i32 =
-        connection.query_row("PRAGMA application_id", [], |row| row.get(0)).during(OPENING)?;
+    let ask = connection.during(OPENING);
+    let application_id: i32 = ask.only("PRAGMA application_id", [], one)?;
     if application_id != APPLICATION_ID {
-        let tables: i64 = connection
-            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
-            .during(OPENING)?;
+        let tables: i64 = ask.only("SELECT count(*) FROM sqlite_schema", [], one)?;
         if application_id == 0 && tables == 0 {
             return Ok(None);
         }
         return Err(not_a_store(path, &"it is another program's database"));
     }
-    let found = connection
-        .query_row("SELECT read_version, write_version, store_id, secret FROM store", [], |row| {
-            Ok((row.get(0)?, row.get::<_, u32>(1)?, row.get(2)?, row.get(3)?))
-        })
-        .optional()
-        .during(OPENING)?;
+    let sql = "SELECT read_version, write_version, store_id, secret FROM store";
+    let found: Option<(u32, u32, [u8; 16], [u8; 32])> = ask.first(sql, [], columns)?;
     let Some((read_version, write_version, store_id, secret)) = found else {
         return Err(not_a_store(path, &"it does not say which format it has"));
     };

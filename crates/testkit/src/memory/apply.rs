@@ -8,7 +8,7 @@ use stemmata_model::{ArtifactId, Closure, Commit, CommitId, Sighting};
 use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::rules::annotation;
 use stemmata_store::rules::closure::{self, Again, Past};
-use stemmata_store::rules::latest::{is_replaced, sighting_order};
+use stemmata_store::rules::latest::{Origin, is_replaced, sighting_order};
 use stemmata_store::{
     AuditRecord, BatchOutcome, Link, NewCommit, NewHole, Placement, Session, SessionOrigin, StoreError, Write,
 };
@@ -17,7 +17,7 @@ use super::content::{self, Content};
 use super::events;
 use super::forget::{forget_session, key_of};
 use super::stored::place_of;
-use super::{GREATEST, LEAST, SightingKey, State};
+use super::{GREATEST, LEAST, State};
 
 pub(super) fn apply(state: &mut State, write: Write, outcome: &mut BatchOutcome) -> Result<(), StoreError> {
     match write {
@@ -203,7 +203,7 @@ fn cover(state: &mut State, id: CommitId) -> Result<(), StoreError> {
 fn see(state: &mut State, id: CommitId, sighting: Sighting) -> Result<(), StoreError> {
     need(state, id)?;
     let mut own = state.sightings.get(&id).cloned().unwrap_or_default();
-    let key = SightingKey::of(&sighting);
+    let key = Origin::of(&sighting);
     if own.get(&key).is_none_or(|stored| sighting_order(&sighting) < sighting_order(stored)) {
         let session = key_of(&sighting);
         own.insert(key, sighting);

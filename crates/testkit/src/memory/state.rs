@@ -2,43 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stemmata_model::{
-    Commit, CommitId, CommitType, MachineId, Principal, SessionId, Sighting, Template, ThreadId, TicketId,
-};
+use stemmata_model::{Commit, CommitId, CommitType, MachineId, SessionId, Sighting};
 use stemmata_store::rules::annotation::shown;
 use stemmata_store::rules::closure::is_live;
+use stemmata_store::rules::latest::Origin;
 use stemmata_store::rules::project;
 use stemmata_store::{Annotations, AuditRecord, ResolveScope, SIDECAR_FORMAT, StoreError, TipFilter};
 
 use super::{MemoryStore, State};
 
-/// What makes two sightings of a commit the same one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct SightingKey {
-    machine: MachineId,
-    session: SessionId,
-    path: Option<String>,
-    principal: Principal,
-    ticket: Option<TicketId>,
-    thread: Option<ThreadId>,
-    template_alias: Option<Template>,
-}
-
-impl SightingKey {
-    pub(super) fn of(sighting: &Sighting) -> Self {
-        Self {
-            machine: sighting.machine.clone(),
-            session: sighting.session.clone(),
-            path: sighting.source.as_ref().map(|source| source.path.clone()),
-            principal: sighting.principal.clone(),
-            ticket: sighting.ticket.clone(),
-            thread: sighting.thread.clone(),
-            template_alias: sighting.template_alias.clone(),
-        }
-    }
-}
-
-pub(super) type Sightings = BTreeMap<SightingKey, Sighting>;
+pub(super) type Sightings = BTreeMap<Origin, Sighting>;
 
 impl State {
     /// Returns what orders the next thing that is stored. Numbers are never given twice, whatever is removed.

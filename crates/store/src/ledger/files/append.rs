@@ -16,6 +16,7 @@ use super::rewrite::write_index;
 use super::scan::Place;
 use super::{FileLog, names};
 use crate::error::StoreError;
+use crate::files::above;
 use crate::ledger::{Append, Appended, Durability, EventKey, Keyed};
 use crate::rules::checks::check_place;
 use crate::rules::events::{event, new_bytes, next_time};
@@ -203,19 +204,12 @@ impl FileLog {
         }
         desk.folder.sync()?;
         // Whoever made the folders may have died before their names were durable.
-        let above = [self.root.as_path(), above(&self.root)];
-        for dir in above {
+        for dir in [self.root.as_path(), above(&self.root)] {
             self.options.files.sync_directory(dir).map_err(failed("syncing", dir))?;
         }
         desk.folder.write(META, &meta.encode())?;
         desk.refresh(&mut desk.view(), &self.notes).map(drop)
     }
-}
-
-/// Returns the folder that a folder is in.
-fn above(dir: &std::path::Path) -> &std::path::Path {
-    let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
-    parent.unwrap_or(std::path::Path::new("."))
 }
 
 /// Writes the lines of appends at once, or none of them.

@@ -15,7 +15,7 @@ use super::scan::Damaged;
 use super::snapshot::{self, SNAPSHOT_BYTES_MAX};
 use super::v2::SCHEMA_VERSION;
 use crate::error::StoreError;
-use crate::files::{FileLock, Files, OpenFile, each_part, is_temporary, write_whole};
+use crate::files::{FileLock, Files, OpenFile, each_part, is_temporary, remove_if_there, write_whole};
 use crate::patience::{Patience, Wait};
 use crate::rules::events::numbered;
 
@@ -159,10 +159,7 @@ impl Folder {
     /// Removes a file where it is there. Its name is gone for good when the folder was synced.
     pub(super) fn remove(&self, name: &str) -> Result<(), StoreError> {
         let path = self.path(name);
-        match self.files.remove(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("removing", &path)(error)),
-            Ok(()) | Err(_) => Ok(()),
-        }
+        remove_if_there(self.files.as_ref(), &path).map_err(failed("removing", &path))
     }
 
     /// Removes what writers that died left behind. Only for who has the lock alone.

@@ -18,12 +18,13 @@ use self::packs::PackFile;
 use self::staging::Staging;
 use self::stamp::Stamp;
 use super::alone::Alone;
-use super::failure::During;
-use super::open::{self, STORE_FILE, SqliteOptions, io_error, sync_directory};
+use super::failure::{During, io_error};
+use super::open::{self, STORE_FILE, SqliteOptions, sync_directory};
 use crate::error::StoreError;
-use crate::files::Files;
+use crate::files::{Files, above, remove_if_there};
 use crate::maintain::backup::BackedUp;
 use crate::seam::Damage;
+use crate::sqlite::statements::columns;
 
 /// Pages that one step copies: about a megabyte, so that it can be interrupted at any moment.
 const STEP_PAGES: i32 = 256;
@@ -159,7 +160,7 @@ fn absolute(files: &dyn Files, path: &Path) -> Result<PathBuf, StoreError> {
     if let Ok(real) = fs::canonicalize(path) {
         return Ok(real);
     }
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent = above(path);
     open::make_directory(files, parent)?;
     let real = fs::canonicalize(parent).map_err(|source| io_error("opening", parent, source))?;
     let name = path.file_name().ok_or_else(|| StoreError::Refused {
@@ -178,15 +179,8 @@ fn drop_log(files: &dyn Files, database: &Path, _alone: &Alone) -> Result<(), St
     // SQLite goes on where it could not remove a log that is empty of meaning; the new database would read it as its
     // own. The names are gone for good before the new database comes.
     for suffix in ["-wal", "-journal"] {
-        let mut log = database.to_path_buf().into_os_string();
-        log.push(suffix);
-        let log = PathBuf::from(log);
-        match files.remove(&log) {
-            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                return Err(io_error("removing", &log, source));
-            }
-            Ok(()) | Err(_) => {}
-        }
+        let log = open::beside(database, suffix);
+        remove_if_there(files, &log).map_err(|source| io_error("removing", &log, source))?;
     }
     sync_directory(files, database.parent().unwrap_or(database))
 }
@@ -222,19 +216,12 @@ impl Snapshot {
     /// Copies the database within one read, which holds no writer back.
     fn take(files: &dyn Files, source: &Connection, to: &Path, target: &Target) -> Result<Self, StoreError> {
         let read = source.unchecked_transaction().during(COPYING)?;
-        let (commits, last_row): (i64, i64) = read
-            .query_row("SELECT count(*), ifnull(max(row), 0) FROM commits", [], |row| {
-                Ok((row.get(0)?, row.get(1)?))
-            })
-            .during(COPYING)?;
+        let ask = (&*read).during(COPYING);
+        let sql = "SELECT count(*), ifnull(max(row), 0) FROM commits";
+        let (commits, last_row): (i64, i64) = ask.only(sql, [], columns)?;
         let packs = packs::listed(&read)?;
-        let (pages, page_bytes): (i64, i64) = read
-            .query_row(
-                "SELECT page_count, page_size FROM pragma_page_count(), pragma_page_size()",
-                [],
-                |row| Ok((row.get(0)?, row.get(1)?)),
-            )
-            .during(COPYING)?;
+        let sql = "SELECT page_count, page_size FROM pragma_page_count(), pragma_page_size()";
+        let (pages, page_bytes): (i64, i64) = ask.only(sql, [], columns)?;
         let bytes = pages.saturating_mul(page_bytes).cast_unsigned();
         let known = target.packs();
         let is_new = |pack: &&PackFile| known.as_ref().is_none_or(|known| !known.join(pack.file()).exists());
@@ -253,13 +240,8 @@ impl Snapshot {
 }
 
 fn copy_pages(files: &dyn Files, source: &Connection, to: &Path) -> Result<(), StoreError> {
-    match files.remove(to) {
-        // An attempt before left one.
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-            return Err(io_error("removing", to, source));
-        }
-        Ok(()) | Err(_) => {}
-    }
+    // An attempt before may have left one.
+    remove_if_there(files, to).map_err(|source| io_error("removing", to, source))?;
     drop(files.create(to).map_err(|source| io_error("making", to, source))?);
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;

@@ -6,12 +6,12 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 
 use crate::error::StoreError;
 use crate::files::{Files, copy, each_part};
-use crate::sqlite::failure::During;
-use crate::sqlite::open::{io_error, sync_directory};
+use crate::sqlite::failure::{During, io_error};
+use crate::sqlite::open::sync_directory;
 
 /// A pack file that a database names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,21 +29,12 @@ pub(super) enum Got {
     Damaged,
 }
 
-/// Returns the packs that a database names; none from a format without packs.
+/// Returns the packs that a database names.
 pub(in crate::sqlite) fn listed(connection: &Connection) -> Result<Vec<PackFile>, StoreError> {
     const LISTING: &str = "listing the packs";
-    let known: Option<i64> = connection
-        .query_row("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'pack'", [], |row| row.get(0))
-        .optional()
-        .during(LISTING)?;
-    if known.is_none() {
-        return Ok(Vec::new());
-    }
-    let mut statement = connection.prepare("SELECT name, bytes FROM pack ORDER BY row").during(LISTING)?;
-    let packs = statement.query_map([], |row| {
+    connection.during(LISTING).list("SELECT name, bytes FROM pack ORDER BY row", [], |row| {
         Ok(PackFile { name: row.get(0)?, bytes: row.get::<_, i64>(1)?.cast_unsigned() })
-    });
-    packs.during(LISTING)?.collect::<rusqlite::Result<_>>().during(LISTING)
+    })
 }
 
 impl PackFile {

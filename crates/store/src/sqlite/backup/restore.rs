@@ -10,10 +10,11 @@ use super::{PACKS, beside, room};
 use crate::error::StoreError;
 use crate::files::{Files, copy};
 use crate::maintain::backup::Restored;
-use crate::seam::{Upkeep, Verified};
+use crate::seam::{Damage, Upkeep, Verified};
 use crate::sqlite::SqliteStore;
 use crate::sqlite::alone::Alone;
-use crate::sqlite::open::{self, STORE_FILE, SqliteOptions, io_error, not_a_store, sync_directory};
+use crate::sqlite::failure::io_error;
+use crate::sqlite::open::{self, STORE_FILE, SqliteOptions, not_a_store, sync_directory};
 use crate::sqlite::waited;
 
 const RESTORING: &str = "restoring";
@@ -186,15 +187,23 @@ fn files_of(dir: &Path) -> Result<Vec<StoreFile>, StoreError> {
 /// Opens the copy, which brings it up to this version, and verifies all of it.
 fn verified(copy: &Path, from: &Path, options: &SqliteOptions) -> Result<Verified, StoreError> {
     let store = SqliteStore::open(copy, options.clone())?;
+    sound(from, |found| store.verify(found))
+}
+
+/// Verifies a store, and fails with the first damage where there is any.
+pub(in crate::sqlite) fn sound(
+    path: &Path,
+    verify: impl FnOnce(&mut dyn FnMut(Damage)) -> Result<Verified, StoreError>,
+) -> Result<Verified, StoreError> {
     let (mut damages, mut first) = (0, String::new());
-    let verified = store.verify(&mut |damage| {
+    let verified = verify(&mut |damage| {
         if damages == 0 {
             first = format!("{}: {}", damage.object, damage.message);
         }
         damages += 1;
     })?;
     if damages > 0 {
-        return Err(StoreError::Damaged { path: from.display().to_string(), damages, first });
+        return Err(StoreError::Damaged { path: path.display().to_string(), damages, first });
     }
     Ok(verified)
 }

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use crate::error::StoreError;
 use crate::files::{FileLock, Files, TEMPORARY, is_named, remove_tree};
 use crate::sqlite::alone::Alone;
-use crate::sqlite::open::{io_error, sync_directory};
+use crate::sqlite::failure::io_error;
+use crate::sqlite::open::sync_directory;
 
 /// Held by the process that makes the folder.
 const LOCK: &str = "lock";

@@ -2,16 +2,15 @@
 //!
 //! It tells a backup from a store that somebody works with, which no backup may replace.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use rusqlite::Connection;
 
 use crate::error::StoreError;
-use crate::files::Files;
-use crate::sqlite::failure::During;
-use crate::sqlite::open::{STORE_FILE, io_error, sync_directory};
+use crate::files::{Files, read_bounded, remove_if_there};
+use crate::sqlite::failure::{During, io_error};
+use crate::sqlite::open::{STORE_FILE, sync_directory};
 
 /// The stamp's file in a backup.
 pub(super) const STAMP_FILE: &str = "backup";
@@ -38,15 +37,9 @@ impl Stamp {
     /// Reads the stamp of a folder; none where it has none.
     pub(super) fn load(folder: &Path) -> Result<Option<Self>, StoreError> {
         let path = folder.join(STAMP_FILE);
-        let mut text = String::new();
-        match File::open(&path) {
-            Ok(file) => file
-                .take(STAMP_BYTES_MAX)
-                .read_to_string(&mut text)
-                .map_err(|source| io_error("reading", &path, source))?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(io_error("reading", &path, source)),
-        };
+        let failed = |source| io_error("reading", &path, source);
+        let Some(bytes) = read_bounded(&path, STAMP_BYTES_MAX).map_err(failed)? else { return Ok(None) };
+        let text = String::from_utf8(bytes).map_err(|_| failed(io::ErrorKind::InvalidData.into()))?;
         Ok(Self::parse(&text))
     }
 
@@ -101,12 +94,7 @@ impl Stamp {
     /// Writes the stamp, whole or not at all.
     pub(super) fn write(&self, files: &dyn Files, folder: &Path) -> Result<(), StoreError> {
         let (temporary, path) = (folder.join(".backup.new"), folder.join(STAMP_FILE));
-        match files.remove(&temporary) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                return Err(io_error("removing", &temporary, source));
-            }
-            Ok(()) | Err(_) => {}
-        }
+        remove_if_there(files, &temporary).map_err(|source| io_error("removing", &temporary, source))?;
         files
             .create(&temporary)
             .and_then(|mut file| file.append(self.text().as_bytes()).and_then(|()| file.sync()))

@@ -12,8 +12,9 @@ use crate::rules::figures::Figures;
 use crate::rules::state::STATE_FORGOTTEN;
 use crate::rules::tips::{Standing, Step, move_tip};
 use crate::sqlite::failure::During;
-use crate::sqlite::places::{OfPlace, PlaceKey};
+use crate::sqlite::places::PlaceKey;
 use crate::sqlite::read::commits::childless;
+use crate::sqlite::seals::{CURSOR, PLACEMENT};
 use crate::sqlite::statements::columns;
 use crate::write::SessionKey;
 
@@ -110,7 +111,7 @@ pub(in crate::sqlite) fn remove_sessions(
             params![key.path, key.machine.as_str()],
         )?;
         let place = PlaceKey::new(&key.path, key.machine.as_str());
-        for of in [OfPlace::Cursor, OfPlace::Placement] {
+        for of in [&CURSOR, &PLACEMENT] {
             place.remove(connection, of).during(REMOVING)?;
         }
     }
@@ -123,7 +124,7 @@ pub(in crate::sqlite) fn clear_sessions(connection: &Connection, wish: &Forget) 
     let mut cleared = 0;
     for key in &wish.unread {
         let place = PlaceKey::new(&key.path, key.machine.as_str());
-        cleared += place.remove(connection, OfPlace::Cursor).during(CLEARING)?;
+        cleared += place.remove(connection, &CURSOR).during(CLEARING)?;
     }
     for key in &wish.untitled {
         let sql = "UPDATE session SET title = NULL, seal = NULL WHERE path = ?1 AND machine = ?2 \

@@ -127,7 +127,7 @@ impl Forgetting for Tables<'_> {
     }
 
     fn records(&self, of: Row) -> Result<BTreeSet<AuditRecord>, StoreError> {
-        annotations::audit(self.connection, of.commit.id, of.commit.row)
+        annotations::audit(self.connection, (of.commit.id, of.commit.row), usize::MAX)
     }
 
     fn put_records(&mut self, of: Row, records: BTreeSet<AuditRecord>) -> Result<(), StoreError> {

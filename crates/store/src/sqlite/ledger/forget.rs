@@ -135,6 +135,21 @@ pub(in crate::sqlite) fn drop_memories(connection: &Connection) -> Result<bool, 
         .map(|dropped| dropped > 0)
 }
 
+/// Drops the saved states of a ledger that begin so, or, where those are kept, all others, and has none be saved that is being made.
+pub(super) fn drop_states(
+    connection: &Connection,
+    ledger: &mut LedgerRow,
+    (beginning, are_kept): (&str, bool),
+) -> Result<(), StoreError> {
+    ledger.epoch = ledger.epoch.saturating_add(1);
+    ledger.put(connection)?;
+    let length = i64::try_from(beginning.len()).unwrap_or(i64::MAX);
+    let sql = "DELETE FROM state WHERE ledger = ?1 \
+               AND (substr(CAST(name AS BLOB), 1, ?3) = CAST(?2 AS BLOB)) <> ?4";
+    let values = rusqlite::params![ledger.row, beginning, length, are_kept];
+    connection.during("dropping saved states").run(sql, values).map(drop)
+}
+
 /// Places of events that say something, by ledger.
 type ByLedger = BTreeMap<i64, BTreeSet<i64>>;
 
@@ -180,13 +195,7 @@ fn forget(connection: &Connection, places: ByLedger) -> Result<Went, StoreError>
             }
         }
         keys::forget(connection, row)?;
-        ledger.epoch = ledger.epoch.saturating_add(1);
-        ledger.put(connection)?;
-        let kept = i64::try_from(CURSOR_STATES.len()).expect("a short word");
-        connection.during("dropping saved states").run(
-            "DELETE FROM state WHERE ledger = ?1 AND substr(CAST(name AS BLOB), 1, ?3) <> CAST(?2 AS BLOB)",
-            rusqlite::params![row, CURSOR_STATES, kept],
-        )?;
+        drop_states(connection, &mut ledger, (CURSOR_STATES, true))?;
     }
     let mut alone = BTreeSet::new();
     for line in lines {

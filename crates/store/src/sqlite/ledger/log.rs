@@ -7,11 +7,11 @@ use std::sync::atomic::Ordering;
 use rusqlite::params;
 use stemmata_model::{EventSeq, Json, LedgerId, SessionId, Timestamp, Topic};
 
-use super::keys;
 use super::names::Names;
 use super::output::Trim;
-use super::read::{READING, known, ledger_id};
+use super::read::{READING, known, marked};
 use super::rows::{LedgerRow, ReceiptRow, ledger_columns};
+use super::{forget, keys};
 use crate::error::StoreError;
 use crate::ledger::{
     Append, Appended, Durability, EventKey, EventLog, EventPage, EventQuery, Keyed, Ledger, LedgerChange,
@@ -21,7 +21,7 @@ use crate::rules::checks::{check_keys, check_query};
 use crate::sqlite::failure::{During, unreadable};
 use crate::sqlite::read::commits::sql_limit;
 use crate::sqlite::read::names::LAST;
-use crate::sqlite::statements::{columns, one};
+use crate::sqlite::statements::columns;
 use crate::sqlite::{SqliteStore, waited};
 use crate::write::Write;
 
@@ -64,10 +64,7 @@ impl EventLog for SqliteStore {
     }
 
     fn ledger_marked(&self, mark: &str) -> Result<Option<LedgerId>, StoreError> {
-        let sql = "SELECT l.id FROM ledger_mark m JOIN ledger l ON l.row = m.ledger WHERE m.mark = ?1";
-        let id: Option<String> =
-            self.within_read(|connection| connection.during(READING).first(sql, [mark], one))?;
-        id.map(|id| ledger_id(&id)).transpose()
+        self.within_read(|connection| marked(connection, mark))
     }
 
     fn change_ledger(&self, change: LedgerChange) -> Result<(), StoreError> {
@@ -90,7 +87,7 @@ impl EventLog for SqliteStore {
         self.hold_open("trimming a ledger")?;
         let mut trim = Trim::new((ledger, topic), through);
         loop {
-            let step = self.group.with_writer(|writer| writer.maintain(|connection| trim.step(connection)));
+            let step = self.group.maintain(|connection| trim.step(connection));
             self.log.look(&self.group);
             if !step.map_err(|error| waited(error, &self.options))? {
                 return Ok(trim.trimmed());
@@ -135,17 +132,10 @@ impl EventLog for SqliteStore {
 
     fn drop_states(&self, ledger: &LedgerId, prefix: &str) -> Result<(), StoreError> {
         self.hold_open("dropping saved states")?;
-        let length = i64::try_from(prefix.len()).unwrap_or(i64::MAX);
         let dropped = self.group.with_writer(|writer| {
-            writer.maintain(|connection| {
-                if let Some(mut row) = LedgerRow::find(connection, ledger)? {
-                    row.epoch = row.epoch.saturating_add(1);
-                    row.put(connection)?;
-                }
-                let sql = "DELETE FROM state WHERE ledger = (SELECT row FROM ledger WHERE id = ?1) AND name >= ?2 \
-                           AND substr(CAST(name AS BLOB), 1, ?3) = CAST(?2 AS BLOB)";
-                connection
-                    .during("dropping saved states").run(sql, params![ledger.as_str(), prefix, length]).map(|_| ())
+            writer.maintain(|connection| match LedgerRow::find(connection, ledger)? {
+                Some(mut row) => forget::drop_states(connection, &mut row, (prefix, false)),
+                None => Ok(()),
             })
         });
         dropped.map_err(|error| waited(error, &self.options))

@@ -9,5 +9,5 @@ pub(super) mod names;
 pub(super) mod output;
 pub(super) mod query;
 mod read;
-pub(super) use read::coverage;
+pub(super) use read::{coverage, marked};
 pub(super) mod rows;

@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 
 use rusqlite::{Connection, params};
+use stemmata_model::Topic;
 
 use super::names::Names;
 use super::rows::{EventRow, FORGOTTEN, event_columns};
@@ -97,20 +98,16 @@ const NEXT_TOPIC: &str = "SELECT topic FROM event INDEXED BY event_by_session \
                           WHERE ledger = ?1 AND session = ?2 AND topic > ?3 ORDER BY topic LIMIT 1";
 
 /// A query in the terms of one ledger's rows.
-pub(in crate::sqlite) struct Asked {
+pub(in crate::sqlite) struct Asked<'q> {
+    query: &'q EventQuery,
     ledger: i64,
     topics: Vec<i64>,
     without: Vec<i64>,
     sender: Option<i64>,
     receiver: Option<i64>,
     session: Option<i64>,
-    replayable: Option<bool>,
-    forgotten: bool,
     first: i64,
     last: i64,
-    order: Order,
-    limit: usize,
-    bytes_max: usize,
 }
 
 /// How much one scan reads ahead at most.
@@ -121,13 +118,13 @@ struct Chunk {
     bytes: usize,
 }
 
-impl Asked {
+impl<'q> Asked<'q> {
     /// Translates a query; none where nothing can be found.
     pub(in crate::sqlite) fn new(
         connection: &Connection,
         names: &mut Names,
         (ledger, last): (i64, i64),
-        query: &EventQuery,
+        query: &'q EventQuery,
     ) -> Result<Option<Self>, StoreError> {
         // A name that no event has finds nothing.
         let mut find = |name: Option<&str>| match name {
@@ -137,14 +134,10 @@ impl Asked {
         let sender = find(query.sender.as_ref().map(AsRef::as_ref))?;
         let receiver = find(query.receiver.as_ref().map(AsRef::as_ref))?;
         let session = find(query.session.as_ref().map(AsRef::as_ref))?;
-        let mut topics = Vec::new();
-        for topic in &query.topics {
-            topics.extend(names.find(connection, topic.as_str())?);
-        }
-        let mut without = Vec::new();
-        for topic in &query.without {
-            without.extend(names.find(connection, topic.as_str())?);
-        }
+        let mut rows_of = |texts: &[Topic]| -> Result<Vec<i64>, StoreError> {
+            texts.iter().filter_map(|topic| names.find(connection, topic.as_str()).transpose()).collect()
+        };
+        let (mut topics, without) = (rows_of(&query.topics)?, rows_of(&query.without)?);
         topics.sort_unstable();
         topics.dedup();
         let (Some(sender), Some(receiver), Some(session)) = (sender, receiver, session) else {
@@ -167,23 +160,7 @@ impl Asked {
         if after == i64::MAX || first > last {
             return Ok(None);
         }
-        let (replayable, forgotten, order) = (query.replayable, query.forgotten, query.order);
-        let (limit, bytes_max) = (query.limit, query.bytes_max);
-        Ok(Some(Self {
-            ledger,
-            topics,
-            without,
-            sender,
-            receiver,
-            session,
-            replayable,
-            forgotten,
-            first,
-            last,
-            order,
-            limit,
-            bytes_max,
-        }))
+        Ok(Some(Self { query, ledger, topics, without, sender, receiver, session, first, last }))
     }
 
     /// Hands the rows that are found to `act`, in order, until there are enough or it says no. All scans together read no
@@ -195,14 +172,14 @@ impl Asked {
     ) -> Result<(), StoreError> {
         let mut scans = self.scans(connection)?;
         let count = scans.len().max(1);
-        let rows = (self.limit / count + 1).min(self.limit).min(CHUNK_ROWS_MAX);
-        let chunk = Chunk { rows, bytes: self.bytes_max / count };
-        let mut left = self.limit;
+        let rows = (self.query.limit / count + 1).min(self.query.limit).min(CHUNK_ROWS_MAX);
+        let chunk = Chunk { rows, bytes: self.query.bytes_max / count };
+        let mut left = self.query.limit;
         while left > 0 {
             let mut next: Option<(i64, usize)> = None;
             for (number, scan) in scans.iter_mut().enumerate() {
                 let Some(seq) = scan.peek(self, connection, chunk)? else { continue };
-                let is_nearer = next.is_none_or(|(nearest, _)| match self.order {
+                let is_nearer = next.is_none_or(|(nearest, _)| match self.query.order {
                     Order::OldestFirst => seq < nearest,
                     Order::NewestFirst => seq > nearest,
                 });
@@ -213,7 +190,7 @@ impl Asked {
             let row = next.and_then(|(_, number)| scans.get_mut(number)?.rows.pop_front());
             let Some(row) = row else { return Ok(()) };
             // A scan of all topics finds these, too.
-            if self.without.contains(&row.topic) || (self.forgotten && row.kind != FORGOTTEN) {
+            if self.without.contains(&row.topic) || (self.query.forgotten && row.kind != FORGOTTEN) {
                 continue;
             }
             left -= 1;
@@ -235,17 +212,18 @@ impl Asked {
             is_read: false,
         };
         let (by, topics) = match (self.session, self.topics.as_slice()) {
-            (None, []) => return Ok(vec![scan(&BY_PLACE, None, self.replayable)]),
+            (None, []) => return Ok(vec![scan(&BY_PLACE, None, self.query.replayable)]),
             (None, topics) => (&BY_TOPIC, topics.to_vec()),
             (Some(session), []) => match topics_of((connection, self.ledger, session))? {
                 Some(topics) => (&BY_SESSION, topics),
-                None => return Ok(vec![scan(&OF_MANY_TOPICS, None, self.replayable)]),
+                None => return Ok(vec![scan(&OF_MANY_TOPICS, None, self.query.replayable)]),
             },
             (Some(_), topics) => (&BY_SESSION, topics.to_vec()),
         };
         // The indexes hold those that may enter a prompt apart from the others.
         let both = [Some(false), Some(true)];
-        let kinds = both.into_iter().filter(|own| self.replayable.is_none() || *own == self.replayable);
+        let kinds =
+            both.into_iter().filter(|own| self.query.replayable.is_none() || *own == self.query.replayable);
         let kinds: Vec<Option<bool>> = kinds.collect();
         let topics = topics.into_iter().filter(|topic| !self.without.contains(topic));
         let of = |topic: i64| kinds.iter().map(move |kind| scan(by, Some(topic), *kind));
@@ -281,7 +259,7 @@ impl Scan {
     /// Returns the place of the next row.
     fn peek(
         &mut self,
-        asked: &Asked,
+        asked: &Asked<'_>,
         connection: &Connection,
         chunk: Chunk,
     ) -> Result<Option<i64>, StoreError> {
@@ -291,8 +269,13 @@ impl Scan {
         Ok(self.rows.front().map(|row| row.seq))
     }
 
-    fn read_on(&mut self, asked: &Asked, connection: &Connection, chunk: Chunk) -> Result<(), StoreError> {
-        let sql = match asked.order {
+    fn read_on(
+        &mut self,
+        asked: &Asked<'_>,
+        connection: &Connection,
+        chunk: Chunk,
+    ) -> Result<(), StoreError> {
+        let sql = match asked.query.order {
             Order::OldestFirst => self.by.ascending,
             Order::NewestFirst => self.by.descending,
         };
@@ -321,7 +304,7 @@ impl Scan {
             }
         }
         if let Some(last) = rows.back() {
-            match asked.order {
+            match asked.query.order {
                 Order::OldestFirst => self.range.0 = last.seq.saturating_add(1),
                 Order::NewestFirst => self.range.1 = last.seq - 1,
             }

@@ -2,7 +2,7 @@
 //!
 //! How events are found is `query`'s.
 
-use rusqlite::params;
+use rusqlite::Connection;
 use stemmata_model::{CommitId, LedgerId, Payload};
 
 use super::names::Names;
@@ -13,7 +13,6 @@ use crate::ledger::{Coverage, EventPage, EventQuery, Filling, Ledger};
 use crate::rules::ledger_rows::line;
 use crate::sqlite::failure::{During, unreadable};
 use crate::sqlite::read::Reader;
-use crate::sqlite::read::commits::key_of;
 use crate::sqlite::read::contents::read_row;
 use crate::sqlite::read::literals::Literals;
 use crate::sqlite::statements::{columns, one};
@@ -41,18 +40,6 @@ impl Reader {
         result?.ok_or_else(|| unreadable("event.content", ledger, &"lines that go while they are read"))
     }
 
-    pub(in crate::sqlite) fn coverage(&self, commit: CommitId) -> Result<Option<Coverage>, StoreError> {
-        let sql = "SELECT l.id, v.through FROM commits c JOIN coverage v ON v.commit_row = c.row \
-                   JOIN ledger l ON l.row = v.ledger WHERE substr(c.id, 1, 8) = ?1 AND c.id = ?2 \
-                   ORDER BY l.id LIMIT 1";
-        let found: Option<(String, i64)> = self.connection().during(READING).first(
-            sql,
-            params![key_of(commit), commit.to_bytes()],
-            columns,
-        )?;
-        found.map(|(id, through)| coverage(commit, &id, through)).transpose()
-    }
-
     pub(in crate::sqlite) fn last_covered(&self, ledger: &LedgerId) -> Result<Option<Coverage>, StoreError> {
         let sql = "SELECT c.id, v.through FROM ledger l JOIN coverage v ON v.ledger = l.row \
                    AND v.through = (SELECT max(through) FROM coverage WHERE ledger = l.row) \
@@ -67,11 +54,18 @@ impl Reader {
     }
 }
 
-pub(super) fn ledger_id(id: &str) -> Result<LedgerId, StoreError> {
+fn ledger_id(id: &str) -> Result<LedgerId, StoreError> {
     LedgerId::new(id).map_err(|error| unreadable("ledger.id", &id, &error))
 }
 
-pub(super) fn known(connection: &rusqlite::Connection, row: LedgerRow) -> Result<Ledger, StoreError> {
+/// Returns the ledger that has a mark.
+pub(in crate::sqlite) fn marked(connection: &Connection, mark: &str) -> Result<Option<LedgerId>, StoreError> {
+    let sql = "SELECT l.id FROM ledger_mark m JOIN ledger l ON l.row = m.ledger WHERE m.mark = ?1";
+    let id: Option<String> = connection.during(READING).first(sql, [mark], one)?;
+    id.map(|id| ledger_id(&id)).transpose()
+}
+
+pub(super) fn known(connection: &Connection, row: LedgerRow) -> Result<Ledger, StoreError> {
     let marks = connection.during(READING).list(
         "SELECT mark FROM ledger_mark WHERE ledger = ?1 ORDER BY mark",
         [row.row],

@@ -45,17 +45,19 @@ impl LedgerRow {
 
     /// Takes the columns of `ledger` in their order.
     pub(in crate::sqlite) fn take(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let (row, id, created_at, last, last_at, root, compacted_at, output_events, output_bytes, epoch) =
+            columns(row)?;
         Ok(Self {
-            row: row.get(0)?,
-            id: row.get(1)?,
-            created_at: row.get(2)?,
-            last: row.get(3)?,
-            last_at: row.get(4)?,
-            root: row.get(5)?,
-            compacted_at: row.get(6)?,
-            output_events: row.get(7)?,
-            output_bytes: row.get(8)?,
-            epoch: row.get(9)?,
+            row,
+            id,
+            created_at,
+            last,
+            last_at,
+            root,
+            compacted_at,
+            output_events,
+            output_bytes,
+            epoch,
         })
     }
 
@@ -67,18 +69,8 @@ impl LedgerRow {
     ) -> Result<Self, StoreError> {
         let row: i64 =
             connection.during(WRITING).only("SELECT ifnull(max(row), 0) + 1 FROM ledger", [], one)?;
-        let made = Self {
-            row,
-            id: id.as_str().to_owned(),
-            created_at: now.as_micros(),
-            last: 0,
-            last_at: None,
-            root: None,
-            compacted_at: None,
-            output_events: 0,
-            output_bytes: 0,
-            epoch: 0,
-        };
+        let (id, created_at) = (id.as_str().to_owned(), now.as_micros());
+        let made = Self { row, id, created_at, ..Self::default() };
         connection.during(WRITING).insert_sealed("INSERT", &LEDGER, &made.values())?;
         Ok(made)
     }

@@ -20,13 +20,6 @@ const STEP_MEMBERS_MAX: usize = 4096;
 /// Bytes of blocks that one transaction moves at most: what they took in the inbox is overwritten in the log.
 const STEP_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
-/// Whether a step did what was prepared.
-enum Step {
-    Done,
-    /// A row is not what it was: somebody else took it meanwhile. Nothing of the step is done.
-    Stale,
-}
-
 /// What is known of packs that were told to the database.
 #[derive(Debug, Default)]
 pub(super) struct Applied {
@@ -45,14 +38,12 @@ impl Applied {
         while !rest.is_empty() {
             let (step, after) = rest.split_at(step_length(rest));
             rest = after;
-            let outcome = group.with_writer(|writer| {
-                writer.maintain(|connection| {
-                    let pack_row = match row {
-                        Some(known) => known,
-                        None => insert_pack(connection, (pack.name, pack.bytes), at)?,
-                    };
-                    move_blocks(connection, pack_row, step).map(|()| pack_row)
-                })
+            let outcome = group.maintain(|connection| {
+                let pack_row = match row {
+                    Some(known) => known,
+                    None => insert_pack(connection, (pack.name, pack.bytes), at)?,
+                };
+                move_blocks(connection, pack_row, step).map(|()| pack_row)
             });
             match outcome {
                 Ok(pack_row) => {
@@ -82,9 +73,7 @@ impl Applied {
 fn move_blocks(connection: &Connection, pack: i64, blocks: &[NewBlock]) -> Result<(), StoreError> {
     for block in blocks {
         let row = insert_block(connection, pack, block)?;
-        if let Step::Stale = move_members(connection, row, block)? {
-            return Err(stale());
-        }
+        move_members(connection, row, block)?;
     }
     Ok(())
 }
@@ -124,7 +113,7 @@ fn insert_block(connection: &Connection, pack: i64, block: &NewBlock) -> Result<
     connection.during(MOVING).insert(sql, params_from_iter(values))
 }
 
-fn move_members(connection: &Connection, block_row: i64, block: &NewBlock) -> Result<Step, StoreError> {
+fn move_members(connection: &Connection, block_row: i64, block: &NewBlock) -> Result<(), StoreError> {
     for member in &block.members {
         let length = i64::try_from(member.length).unwrap_or(i64::MAX);
         let offset = i64::try_from(member.offset).unwrap_or(i64::MAX);
@@ -145,15 +134,15 @@ fn move_members(connection: &Connection, block_row: i64, block: &NewBlock) -> Re
             )?,
         };
         if changed != 1 {
-            return Ok(Step::Stale);
+            return Err(stale());
         }
     }
-    Ok(Step::Done)
+    Ok(())
 }
 
 const STALE: &str = "finding contents where they were";
 
-/// Ends the transaction of a step, so that nothing of it is done.
+/// Ends the transaction of a step, so that nothing of it is done: a row is not what it was, somebody else took it meanwhile.
 fn stale() -> StoreError {
     StoreError::Backend { operation: STALE, source: "they moved meanwhile".into() }
 }

@@ -179,16 +179,15 @@ impl<'a> Encoder<'a> {
     }
 
     fn write(&mut self, raw: &mut Raw, coded: &Coded) -> Result<(), StoreError> {
-        let count = |length: usize| to_u64(length);
         let leaning = std::mem::take(&mut raw.leaning);
         let leaning = if coded.leans { leaning } else { Leaning::default() };
         let entry = BlockEntry {
-            stored: count(coded.stored.len()),
-            length: count(raw.bytes.len()),
+            stored: to_u64(coded.stored.len()),
+            length: to_u64(raw.bytes.len()),
             coding: coded.coding,
             hash: *blake3::hash(&raw.bytes).as_bytes(),
             bases: leaning.hashes,
-            members: raw.members.iter().map(|member| count(member.length)).collect(),
+            members: raw.members.iter().map(|member| to_u64(member.length)).collect(),
         };
         let output = match self.output.as_mut() {
             Some(output) => output,

@@ -11,7 +11,7 @@ use super::{Packs, UNNAMED};
 use crate::error::StoreError;
 use crate::pack::PackName;
 use crate::sqlite::Maintained;
-use crate::sqlite::failure::During;
+use crate::sqlite::failure::{During, io_error};
 use crate::sqlite::marks::DOOMED;
 
 const LOOKING: &str = "looking for packs that are to be removed";
@@ -44,15 +44,13 @@ pub(in crate::sqlite) fn remove_leftovers(store: &Maintained<'_>) -> Result<u64,
     }
     if !doomed.is_empty() {
         // Only now that the files are gone for good.
-        store.group.with_writer(|writer| {
-            writer.maintain(|connection| {
-                for name in &doomed {
-                    connection
-                        .during(LOOKING)
-                        .run("DELETE FROM mark WHERE kind = ?1 AND key = ?2", (DOOMED, name.0.as_slice()))?;
-                }
-                Ok(())
-            })
+        store.group.maintain(|connection| {
+            for name in &doomed {
+                connection
+                    .during(LOOKING)
+                    .run("DELETE FROM mark WHERE kind = ?1 AND key = ?2", (DOOMED, name.0.as_slice()))?;
+            }
+            Ok(())
         })?;
     }
     Ok(removed)
@@ -94,7 +92,7 @@ impl Packs {
     pub(in crate::sqlite) fn list(&self) -> Result<Vec<String>, StoreError> {
         match self.files.list(&self.folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            listed => listed.map_err(|source| Packs::failure("listing", &self.folder, source)),
+            listed => listed.map_err(|source| io_error("listing", &self.folder, source)),
         }
     }
 
@@ -104,11 +102,11 @@ impl Packs {
 
     fn remove_file(&self, file: &str) -> Result<(), StoreError> {
         let path = self.folder.join(file);
-        self.files.remove(&path).map_err(|source| Packs::failure("removing", &path, source))
+        self.files.remove(&path).map_err(|source| io_error("removing", &path, source))
     }
 
     fn sync(&self) -> Result<(), StoreError> {
         let synced = self.files.sync_directory(&self.folder);
-        synced.map_err(|source| Packs::failure("syncing", &self.folder, source))
+        synced.map_err(|source| io_error("syncing", &self.folder, source))
     }
 }

@@ -23,8 +23,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::cache::{Blocks, Handles};
+use super::failure::io_error;
 use crate::error::StoreError;
-use crate::files::{FileLock, Files, OpenFile};
+use crate::files::{FileLock, Files, OpenFile, remove_if_there};
 use crate::pack::PackName;
 use crate::patience::Patience;
 
@@ -69,9 +70,9 @@ impl Packs {
         // The folder's own name has to last before a row may name a pack in it; a crash may have come between the two.
         let parent = self.folder.parent().unwrap_or(&self.folder);
         let made = self.files.make_directory(&self.folder).and_then(|()| self.files.sync_directory(parent));
-        made.map_err(|source| Packs::failure("making the folder", &self.folder, source))?;
+        made.map_err(|source| io_error("making the folder", &self.folder, source))?;
         let path = self.folder.join(LOCK);
-        self.files.lock(&path).map_err(|source| Packs::failure("locking", &path, source))
+        self.files.lock(&path).map_err(|source| io_error("locking", &path, source))
     }
 
     /// Takes the lock of those who write packs, waiting for others for so long.
@@ -121,25 +122,12 @@ impl Packs {
     fn remove(&self, name: PackName) -> Result<(), StoreError> {
         self.let_go(name);
         let path = self.path(name);
-        match self.files.remove(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(Packs::failure("removing", &path, error))
-            }
-            Ok(()) | Err(_) => Ok(()),
-        }
+        remove_if_there(self.files.as_ref(), &path).map_err(|source| io_error("removing", &path, source))
     }
 
     /// Forgets what is kept in memory of a pack.
     fn let_go(&self, name: PackName) {
         self.handles.forget(name);
         self.blocks.forget(name);
-    }
-
-    fn failure(operation: &'static str, path: &Path, source: io::Error) -> StoreError {
-        match source.kind() {
-            io::ErrorKind::StorageFull => StoreError::Full { operation },
-            io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { operation },
-            _ => StoreError::Io { operation, path: path.display().to_string(), source },
-        }
     }
 }

@@ -9,10 +9,11 @@ use rusqlite::types::Value;
 use super::blocks::encode_bases;
 use super::{Packs, UNNAMED};
 use crate::error::StoreError;
-use crate::files::NewFile;
+use crate::files::{NewFile, remove_if_there};
 use crate::pack::PackName;
 use crate::pack::bounds::{PACK_BLOCKS_MAX, PACK_BYTES_TARGET};
 use crate::pack::format::{BlockCoding, BlockEntry, PackBuilder};
+use crate::sqlite::failure::io_error;
 
 const WRITING: &str = "writing a pack";
 
@@ -57,13 +58,9 @@ impl<'a> Output<'a> {
     pub(super) fn new(packs: &'a Packs) -> Result<Self, StoreError> {
         let path = packs.folder.join(UNNAMED);
         // A crash may have left one.
-        match packs.files.remove(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Packs::failure("removing", &path, error));
-            }
-            Ok(()) | Err(_) => {}
-        }
-        let file = packs.files.create(&path).map_err(|source| Packs::failure(WRITING, &path, source))?;
+        let removed = remove_if_there(packs.files.as_ref(), &path);
+        removed.map_err(|source| io_error("removing", &path, source))?;
+        let file = packs.files.create(&path).map_err(|source| io_error(WRITING, &path, source))?;
         let (builder, header) = PackBuilder::new();
         let mut output = Self { packs, path, file, builder };
         output.append(&header)?;
@@ -94,18 +91,18 @@ impl<'a> Output<'a> {
         let packs = self.packs;
         let (end, name, bytes) = std::mem::replace(&mut self.builder, PackBuilder::new().0).finish();
         self.append(&end)?;
-        self.file.sync().map_err(|source| Packs::failure("syncing a pack", &self.path, source))?;
+        self.file.sync().map_err(|source| io_error("syncing a pack", &self.path, source))?;
         drop(self.file);
         let path = packs.path(name);
         packs
             .files
             .rename(&self.path, &path)
             .and_then(|()| packs.files.sync_directory(&packs.folder))
-            .map_err(|source| Packs::failure("naming a pack", &path, source))?;
+            .map_err(|source| io_error("naming a pack", &path, source))?;
         Ok((name, bytes))
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        self.file.append(bytes).map_err(|source| Packs::failure(WRITING, &self.path, source))
+        self.file.append(bytes).map_err(|source| io_error(WRITING, &self.path, source))
     }
 }

@@ -30,7 +30,7 @@ pub(in crate::sqlite) fn pack(store: &Maintained<'_>, options: &PackOptions) -> 
         return Ok(packed);
     };
     remove_leftovers(store)?;
-    let plan = read_plan(store)?;
+    let plan = store.pool.reader()?.within_read(plan::plan)?;
     let mut encoder = Encoder::new(store.packs, options.level.unwrap_or(frame::LEVEL));
     let mut applied = Applied::default();
     let mut reader = store.pool.reader()?;
@@ -46,7 +46,7 @@ pub(in crate::sqlite) fn pack(store: &Maintained<'_>, options: &PackOptions) -> 
         }
     }
     drop(reader);
-    let left = store.group.with_writer(|writer| writer.maintain(|connection| mark(connection, &plan)))?;
+    let left = store.group.maintain(|connection| mark(connection, &plan))?;
     drop(lock);
     packed.damaged = encoder.damaged;
     packed.contents = applied.contents;
@@ -58,10 +58,6 @@ pub(in crate::sqlite) fn pack(store: &Maintained<'_>, options: &PackOptions) -> 
         shrink::shrink(store)?;
     }
     Ok(packed)
-}
-
-fn read_plan(store: &Maintained<'_>) -> Result<Plan, StoreError> {
-    store.pool.reader()?.within_read(plan::plan)
 }
 
 /// Remembers how far was looked, so that the next run looks at what is new. Returns the stored bytes of what

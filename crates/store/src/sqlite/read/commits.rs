@@ -1,4 +1,4 @@
-//! Reading commits by id, by prefix, along chains, and as tips.
+//! Reading commits by id, by anchors, along chains, and as tips.
 //!
 //! Where they were seen is in `sightings`.
 
@@ -15,6 +15,7 @@ use crate::seam::Page;
 use crate::seam::StoredAt;
 use crate::sqlite::failure::During;
 use crate::sqlite::kinds::Kinds;
+use crate::sqlite::statements::one;
 use crate::write::SIDECAR_FORMAT;
 
 /// The columns of a commit, in the order of [`CommitRow`].
@@ -149,23 +150,16 @@ impl Reader {
         after: Option<CommitId>,
         limit: usize,
     ) -> Result<Vec<Commit>, StoreError> {
-        let operation = "walking all commits";
-        let Some(after) = after else {
-            let sql = concat!(
-                "SELECT ",
-                commit_columns!(),
-                " FROM commits c ORDER BY substr(c.id, 1, 8), c.id LIMIT ?1"
-            );
-            return self.collect(sql, params![sql_limit(limit)], operation);
-        };
+        // Nothing is less than an empty value.
+        let (key, after) =
+            after.map_or_else(Default::default, |after| (key_of(after).to_vec(), after.to_bytes().to_vec()));
         let sql = concat!(
             "SELECT ",
             commit_columns!(),
             " FROM commits c WHERE substr(c.id, 1, 8) >= ?1 AND c.id > ?2 \
              ORDER BY substr(c.id, 1, 8), c.id LIMIT ?3"
         );
-        let values = params![key_of(after), after.to_bytes(), sql_limit(limit)];
-        self.collect(sql, values, operation)
+        self.collect(sql, params![key, after, sql_limit(limit)], "walking all commits")
     }
 
     pub(in crate::sqlite) fn collect_stored(
@@ -227,6 +221,32 @@ impl Reader {
         let page = [Value::Integer(sql_limit(page.rows_max)), Value::Integer(sql_skip(page.skip))];
         let values = wanted.into_iter().map(|(_, value)| value).chain(page);
         self.collect(&sql, params_from_iter(values), "listing tips")
+    }
+
+    /// One look into the table for each hash; nearly all of them find nothing.
+    pub(in crate::sqlite) fn anchored(
+        &self,
+        hashes: &[u64],
+        limit: usize,
+    ) -> Result<Vec<(u64, CommitId)>, StoreError> {
+        if hashes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let operation = "looking up anchors";
+        let mut found = Vec::new();
+        // One transaction, so that all are looked up in one state and the lock is taken once.
+        let transaction = self.connection.unchecked_transaction().during(operation)?;
+        let sql = "SELECT c.id FROM anchor a CROSS JOIN commits c ON c.row = a.commit_row \
+                   WHERE a.hash = ?1 AND c.state & 3 <> 2 ORDER BY c.id LIMIT ?2";
+        for hash in hashes {
+            let values = params![hash.cast_signed(), sql_limit(limit)];
+            transaction.during(operation).each(sql, values, one, |id| {
+                found.push((*hash, CommitId::from_bytes(id)));
+                Ok(())
+            })?;
+        }
+        transaction.commit().during(operation)?;
+        Ok(found)
     }
 
     pub(super) fn collect(

@@ -1,24 +1,25 @@
-//! What is known of many commits at once, and all that is below one: a few queries a page, however many commits it has.
+//! What is known of commits beside their rows, and all that is below one: a few queries a page, however many commits it has.
 //!
-//! Of one commit alone: `commits`, `metadata`, `sightings`.
+//! A commit alone is a page of one.
 
 use std::collections::HashMap;
 
 use rusqlite::params;
-use stemmata_model::{Commit, CommitId};
+use stemmata_model::{Commit, CommitId, Sighting};
 
 use super::Reader;
 use super::commits::{commit_columns, sql_limit, take_commit};
 use super::metadata::LINK_COLUMNS;
 use super::sightings;
 use crate::error::StoreError;
+use crate::ledger::Coverage;
 use crate::rules::codes::{KIND_AUDIT, KIND_NOTE};
 use crate::rules::rows::{CommitRow, LinkRow, SightingRow, link, note_annotation};
 use crate::seam::{DESCRIBED_LINKS_MAX, DESCRIBED_SIGHTINGS_MAX, Described};
 use crate::sqlite::failure::During;
 use crate::sqlite::ledger::coverage;
 use crate::sqlite::statements::columns;
-use crate::write::Annotations;
+use crate::write::{Annotations, Link};
 
 const DESCRIBING: &str = "reading what is known of commits";
 
@@ -57,36 +58,49 @@ impl Reader {
         );
         let found: Vec<CommitRow> =
             self.connection.during(DESCRIBING).list(sql, [json(&ids)], take_commit)?;
-        let numbers: Vec<i64> = found.iter().map(|found| found.row).collect();
-        let places: HashMap<i64, usize> =
-            numbers.iter().enumerate().rev().map(|(at, row)| (*row, at)).collect();
-        let rows = json(&places.keys().copied().collect::<Vec<i64>>());
+        let limits = [DESCRIBED_LINKS_MAX, DESCRIBED_SIGHTINGS_MAX];
+        let mut page = Page::new(found.iter().map(|found| (found.row, found.id)), limits);
+        for part in [Self::annotate, Self::link, Self::see, Self::cover] {
+            part(self, &mut page)?;
+        }
         let mut all = Vec::with_capacity(found.len());
         for found in found {
+            // One may be asked for twice.
+            let Some(beside) = page.of.get(&found.row).cloned() else { continue };
             let commit = self.kinds.commit(&self.connection, found)?;
-            all.push(Described {
-                commit,
-                annotations: Annotations::default(),
-                changes: 0,
-                sightings: Vec::new(),
-                links: Vec::new(),
-                coverage: None,
-            });
+            let Beside { annotations, changes, sightings, links, coverage, .. } = beside;
+            all.push(Described { commit, annotations, changes, sightings, links, coverage });
         }
-        let mut page = Page { rows, places, all };
-        self.annotate(&mut page)?;
-        self.link(&mut page)?;
-        self.see(&mut page)?;
-        self.cover(&mut page)?;
         transaction.commit().during(DESCRIBING)?;
-        // One that is asked for twice was described in its first place.
-        for (at, row) in numbers.iter().enumerate() {
-            let first = page.of(*row).cloned();
-            if let (Some(first), Some(own)) = (first, page.all.get_mut(at)) {
-                *own = first;
-            }
-        }
-        Ok(page.all)
+        Ok(all)
+    }
+
+    pub(in crate::sqlite) fn annotations(&self, commit: CommitId) -> Result<Annotations, StoreError> {
+        Ok(self.beside(commit, usize::MAX, Self::annotate)?.annotations)
+    }
+
+    pub(in crate::sqlite) fn links(&self, commit: CommitId, limit: usize) -> Result<Vec<Link>, StoreError> {
+        Ok(self.beside(commit, limit, Self::link)?.links)
+    }
+
+    pub(in crate::sqlite) fn sightings(
+        &self,
+        commit: CommitId,
+        limit: usize,
+    ) -> Result<Vec<Sighting>, StoreError> {
+        Ok(self.beside(commit, limit, Self::see)?.sightings)
+    }
+
+    pub(in crate::sqlite) fn coverage(&self, commit: CommitId) -> Result<Option<Coverage>, StoreError> {
+        Ok(self.beside(commit, usize::MAX, Self::cover)?.coverage)
+    }
+
+    /// Reads a part of what stands beside one commit; nothing where it is not there.
+    fn beside(&self, commit: CommitId, limit: usize, part: Part) -> Result<Beside, StoreError> {
+        let row = self.row_of(commit)?;
+        let mut page = Page::new(row.map(|row| (row, commit)), [limit; 2]);
+        part(self, &mut page)?;
+        Ok(page.of.into_values().next().unwrap_or_else(|| Beside::new(commit)))
     }
 
     fn annotate(&self, page: &mut Page) -> Result<(), StoreError> {
@@ -99,14 +113,14 @@ impl Reader {
             columns,
         )?;
         for (row, kind, text, source) in rows {
-            let Some(described) = page.of(row) else { continue };
+            let Some(described) = page.of.get_mut(&row) else { continue };
             if kind == KIND_AUDIT {
                 described.changes += 1;
             } else {
-                note_annotation(&mut described.annotations, described.commit.id, (kind, text, source))?;
+                note_annotation(&mut described.annotations, described.id, (kind, text, source))?;
             }
         }
-        for described in &mut page.all {
+        for described in page.of.values_mut() {
             described.annotations.tags.sort();
         }
         Ok(())
@@ -123,8 +137,8 @@ impl Reader {
         let rows: Vec<(LinkRow, i64)> =
             self.all(&sql, params![page.rows], |row| Ok((columns(row)?, row.get(4)?)))?;
         for (columns, row) in rows {
-            if let Some(described) = page.of(row).filter(|one| one.links.len() < DESCRIBED_LINKS_MAX) {
-                described.links.push(link(columns, described.commit.id)?);
+            if let Some(described) = page.of.get_mut(&row).filter(|one| one.links.len() < page.limits[0]) {
+                described.links.push(link(columns, described.id)?);
             }
         }
         Ok(())
@@ -143,7 +157,7 @@ impl Reader {
         let take = |row: &rusqlite::Row<'_>| Ok((row.get(11)?, sightings::take_sighting(row)?));
         let ask = self.connection.during(DESCRIBING);
         ask.each(&sql, [page.rows.clone()], take, |(of, seen): (i64, SightingRow)| {
-            if let Some(described) = page.of(of).filter(|one| one.sightings.len() < DESCRIBED_SIGHTINGS_MAX) {
+            if let Some(described) = page.of.get_mut(&of).filter(|one| one.sightings.len() < page.limits[1]) {
                 described.sightings.push(seen.into_sighting()?);
             }
             Ok(())
@@ -158,25 +172,48 @@ impl Reader {
             columns,
         )?;
         for (row, ledger, through) in rows {
-            if let Some(described) = page.of(row).filter(|one| one.coverage.is_none()) {
-                described.coverage = Some(coverage(described.commit.id, &ledger, through)?);
+            if let Some(described) = page.of.get_mut(&row).filter(|one| one.coverage.is_none()) {
+                described.coverage = Some(coverage(described.id, &ledger, through)?);
             }
         }
         Ok(())
     }
 }
 
-/// Commits that are being described, and where each row's is.
-struct Page {
-    /// The rows, as a JSON array for SQL.
-    rows: String,
-    places: HashMap<i64, usize>,
-    all: Vec<Described>,
+/// What stands beside a commit in other tables.
+#[derive(Clone)]
+struct Beside {
+    id: CommitId,
+    annotations: Annotations,
+    changes: u64,
+    sightings: Vec<Sighting>,
+    links: Vec<Link>,
+    coverage: Option<Coverage>,
 }
 
+impl Beside {
+    fn new(id: CommitId) -> Self {
+        let (sightings, links) = (Vec::new(), Vec::new());
+        Self { id, annotations: Annotations::default(), changes: 0, sightings, links, coverage: None }
+    }
+}
+
+/// Commits whose rows are being read, by their numbers.
+struct Page {
+    /// The numbers, as a JSON array for SQL.
+    rows: String,
+    of: HashMap<i64, Beside>,
+    /// Links and sightings of one commit at most.
+    limits: [usize; 2],
+}
+
+/// Reads one part of what stands beside the commits of a page.
+type Part = fn(&Reader, &mut Page) -> Result<(), StoreError>;
+
 impl Page {
-    fn of(&mut self, row: i64) -> Option<&mut Described> {
-        self.all.get_mut(*self.places.get(&row)?)
+    fn new(commits: impl IntoIterator<Item = (i64, CommitId)>, limits: [usize; 2]) -> Self {
+        let of: HashMap<i64, Beside> = commits.into_iter().map(|(row, id)| (row, Beside::new(id))).collect();
+        Self { rows: json(&of.keys().copied().collect::<Vec<i64>>()), of, limits }
     }
 }
 

@@ -3,7 +3,7 @@
 //! Commits are in `commits`.
 
 use rusqlite::types::Value;
-use rusqlite::{Row, params, params_from_iter};
+use rusqlite::{Params, Row, params, params_from_iter};
 use stemmata_model::{CommitId, MachineId, SessionId, Timestamp};
 
 use super::Reader;
@@ -17,7 +17,8 @@ use crate::rules::project;
 use crate::rules::rows::SessionRow;
 use crate::seam::{Page, Usage};
 use crate::sqlite::failure::{During, unreadable};
-use crate::sqlite::places::{OfPlace, PlaceKey};
+use crate::sqlite::places::PlaceKey;
+use crate::sqlite::seals::{CURSOR, PLACEMENT};
 use crate::sqlite::statements::{columns, one};
 use crate::write::{Placement, SIDECAR_FORMAT, Session, SessionKey};
 
@@ -25,26 +26,8 @@ pub(super) const SESSION_COLUMNS: &str = "path, machine, session, parent_session
      granularity, came, placed_from, title, cwd, git_branch, version, started_at, last_at, tip, commits, \
      messages, bytes";
 
-/// A project's path, and what paths below it start with.
-pub(super) struct Below {
-    path: String,
-}
-
-impl Below {
-    pub(super) fn new(project: &str) -> Self {
-        Self { path: project::trim(project).to_owned() }
-    }
-
-    /// The path itself, and the two starts of paths below it.
-    pub(super) fn into_values(self) -> Vec<String> {
-        let slash = format!("{}/", self.path);
-        let backslash = format!("{}\\", self.path);
-        vec![self.path, slash, backslash]
-    }
-}
-
 /// Takes the columns of a session.
-pub(super) fn take_session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
+fn take_session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
     // By position: looking twenty names up for each row takes longer than reading it.
     let mut found = SessionRow { texts: Default::default(), numbers: [None; 7], commits: [None; 2] };
     for (text, column) in found.texts.iter_mut().zip([0, 1, 2, 3, 4, 5, 6, 10, 11, 12, 13]) {
@@ -106,8 +89,13 @@ impl Reader {
         page: Page,
     ) -> Result<Vec<Session>, StoreError> {
         let (sql, values) = listing(filter, page);
-        let ask = self.connection.during("listing sessions");
-        let rows: Vec<SessionRow> = ask.list(&sql, params_from_iter(values), take_session)?;
+        self.listed(&sql, params_from_iter(values))
+    }
+
+    /// Returns the sessions that a statement lists.
+    pub(super) fn listed(&self, sql: &str, values: impl Params) -> Result<Vec<Session>, StoreError> {
+        let rows: Vec<SessionRow> =
+            self.connection.during("listing sessions").list(sql, values, take_session)?;
         rows.into_iter().map(SessionRow::into_session).collect()
     }
 
@@ -123,7 +111,7 @@ impl Reader {
 
     pub(in crate::sqlite) fn cursor(&self, key: &SessionKey) -> Result<Option<Vec<u8>>, StoreError> {
         PlaceKey::new(&key.path, key.machine.as_str())
-            .row(&self.connection, (OfPlace::Cursor, "value"), |row| row.get(0))
+            .row(&self.connection, (&CURSOR, "value"), |row| row.get(0))
             .during("reading a cursor")
     }
 
@@ -133,12 +121,10 @@ impl Reader {
         path: &str,
     ) -> Result<Option<Placement>, StoreError> {
         type Columns = (String, [u8; 16], i64, i64, [u8; 32], i64);
-        let columns = "session, ctx, taken_bytes, placed_bytes, keyed_hash, placed_at";
-        let found: Option<Columns> = PlaceKey::new(path, machine.as_str())
-            .row(&self.connection, (OfPlace::Placement, columns), |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
-            })
-            .during("reading a placement")?;
+        let names = "session, ctx, taken_bytes, placed_bytes, keyed_hash, placed_at";
+        let place = PlaceKey::new(path, machine.as_str());
+        let found: Option<Columns> =
+            place.row(&self.connection, (&PLACEMENT, names), columns).during("reading a placement")?;
         let Some((session, ctx, taken_bytes, placed_bytes, keyed_hash, placed_at)) = found else {
             return Ok(None);
         };

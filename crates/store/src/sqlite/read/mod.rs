@@ -2,7 +2,6 @@
 //!
 //! Which connections there are is `pool`'s; writes go through one of their own.
 
-mod anchors;
 pub(super) mod commits;
 pub(super) mod contents;
 mod costs;
@@ -11,7 +10,6 @@ mod listings;
 pub(super) mod literals;
 pub(super) mod metadata;
 pub(super) mod names;
-mod parts;
 mod sightings;
 pub(super) mod verify;
 pub(super) mod verify_events;

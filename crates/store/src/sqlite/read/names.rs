@@ -5,11 +5,11 @@ use stemmata_model::{ArtifactId, ArtifactPrefix, CommitId, CommitPrefix, Session
 
 use super::commits::{key_of, sql_limit};
 use super::contents;
-use super::listings::{SESSION_COLUMNS, take_session};
+use super::listings::SESSION_COLUMNS;
 use super::metadata::LINK_COLUMNS;
 use crate::error::StoreError;
 use crate::rules::codes;
-use crate::rules::rows::{LinkRow, SessionRow, link};
+use crate::rules::rows::{LinkRow, link};
 use crate::seam::{END_CHARS_MIN, IdPart, Names};
 use crate::sqlite::failure::unreadable;
 use crate::sqlite::statements::columns;
@@ -76,9 +76,7 @@ impl Names for SqliteStore {
         let sql = format!(
             "SELECT {SESSION_COLUMNS} FROM session WHERE session = ?1 ORDER BY +last_at DESC, path, machine LIMIT ?2"
         );
-        let rows =
-            self.read(|reader| reader.all(&sql, params![id.as_str(), sql_limit(limit)], take_session))?;
-        rows.into_iter().map(SessionRow::into_session).collect()
+        self.read(|reader| reader.listed(&sql, params![id.as_str(), sql_limit(limit)]))
     }
 
     fn unused_sessions(&self, limit: usize) -> Result<Vec<Session>, StoreError> {
@@ -86,8 +84,7 @@ impl Names for SqliteStore {
             "SELECT {SESSION_COLUMNS} FROM session WHERE placed_from IS NOT NULL AND tip = placed_from \
              ORDER BY +path, machine LIMIT ?1"
         );
-        let rows = self.read(|reader| reader.all(&sql, params![sql_limit(limit)], take_session))?;
-        rows.into_iter().map(SessionRow::into_session).collect()
+        self.read(|reader| reader.listed(&sql, params![sql_limit(limit)]))
     }
 
     fn copies(&self, limit: usize) -> Result<Vec<Link>, StoreError> {

@@ -1,21 +1,19 @@
-//! Where commits were seen, and finding them by time.
+//! Columns of where commits were seen, and finding commits by time.
 //!
 //! Sessions themselves are in `listings`.
 
 use rusqlite::types::Value;
-use rusqlite::{Row, params, params_from_iter};
-use stemmata_model::{CommitId, Sighting, Timestamp};
+use rusqlite::{Row, params_from_iter};
+use stemmata_model::{CommitId, Timestamp};
 
 use super::Reader;
-use super::commits::{key_of, sql_limit};
-use super::listings::Below;
+use super::commits::sql_limit;
 use crate::error::StoreError;
+use crate::rules::project;
 use crate::rules::rows::SightingRow;
 use crate::seam::ResolveScope;
 use crate::sqlite::failure::During;
 use crate::write::SIDECAR_FORMAT;
-
-const SEEN: &str = "reading sightings";
 
 /// The columns of a sighting `s` and its origin `o`.
 pub(super) const COLUMNS: &str = "o.principal, o.machine, o.session, o.path, o.ticket, o.thread, o.template_alias, \
@@ -43,25 +41,6 @@ pub(super) fn take_sighting(row: &Row<'_>) -> rusqlite::Result<SightingRow> {
 }
 
 impl Reader {
-    pub(in crate::sqlite) fn sightings(
-        &self,
-        commit: CommitId,
-        limit: usize,
-    ) -> Result<Vec<Sighting>, StoreError> {
-        let sql = format!(
-            "WITH c (row, created_at, origin) AS ( \
-             SELECT row, created_at, origin FROM commits WHERE substr(id, 1, 8) = ?1 AND id = ?2) \
-             SELECT {COLUMNS} FROM c JOIN sighting s ON s.created_at = c.created_at AND s.commit_row = c.row \
-             AND s.origin IN (SELECT c.origin UNION ALL \
-             SELECT m.origin FROM sighting_more m WHERE m.commit_row = c.row) \
-             JOIN origin o ON o.row = s.origin \
-             ORDER BY {ORDER} LIMIT ?3"
-        );
-        let values = params![key_of(commit), commit.to_bytes(), sql_limit(limit)];
-        let rows: Vec<SightingRow> = self.connection.during(SEEN).list(&sql, values, take_sighting)?;
-        rows.into_iter().map(SightingRow::into_sighting).collect()
-    }
-
     pub(in crate::sqlite) fn resolve(
         &self,
         scope: &ResolveScope,
@@ -76,14 +55,15 @@ impl Reader {
                 ("SELECT row FROM origin WHERE session = ?3", vec![session.as_str().to_owned()])
             }
             ResolveScope::Project(project) => {
-                let below = Below::new(project);
-                let values = below.into_values().into_iter().chain([SIDECAR_FORMAT.to_owned()]);
+                // The path itself, and the two starts of paths below it.
+                let path = project::trim(project);
+                let values = [path, &format!("{path}/"), &format!("{path}\\"), SIDECAR_FORMAT];
                 (
                     "SELECT DISTINCT o.row FROM session p \
                      JOIN origin o ON o.session = p.session AND o.machine = p.machine \
                      WHERE (p.cwd = ?3 OR substr(p.cwd, 1, length(?4)) = ?4 \
                      OR substr(p.cwd, 1, length(?5)) = ?5) AND p.format <> ?6",
-                    values.collect(),
+                    values.map(str::to_owned).to_vec(),
                 )
             }
         };

@@ -229,26 +229,27 @@ impl Reader {
             childless!(),
             " FROM commits c"
         );
-        let mut statement = self.connection.prepare(sql).during(VERIFYING)?;
-        let mut rows = statement.query([]).during(VERIFYING)?;
-        while let Some(row) = rows.next().during(VERIFYING)? {
-            verified.commits += 1;
-            let mut report = |message: String| {
-                found(Damage { check: "commit", object: commit_of(row), message });
+        let take = |row: &Row<'_>| {
+            let beside = || -> rusqlite::Result<Beside> {
+                Ok((row.get(10)?, row.get(11)?, row.get(12)?, row.get(13)?))
             };
-            let beside = Beside::take(row);
-            match (take_commit(row), beside) {
-                (Ok(stored), Ok(beside)) => {
-                    let (number, parent_row) = (stored.row, stored.parent_row);
+            Ok((commit_of(row), take_commit(row).and_then(|stored| Ok((stored, beside()?)))))
+        };
+        self.connection.during(VERIFYING).each(sql, [], take, |(object, row)| {
+            verified.commits += 1;
+            let mut report = |message| found(Damage { check: "commit", object: object.clone(), message });
+            match row {
+                Ok((stored, beside)) => {
+                    let rows = (stored.row, stored.parent_row);
                     match self.kinds.commit(&self.connection, stored) {
-                        Ok(commit) => beside.hold(&commit, (number, parent_row), &mut report),
+                        Ok(commit) => hold(&commit, rows, &beside, &mut report),
                         Err(error) => report(text_of(&error)),
                     }
                 }
-                (Err(error), _) | (_, Err(error)) => report(format!("its row cannot be read: {error}")),
+                Err(error) => report(format!("its row cannot be read: {error}")),
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn verify_references(&mut self, verified: &mut Verified, found: Report<'_>) -> Result<(), StoreError> {
@@ -265,43 +266,27 @@ impl Reader {
     }
 }
 
-/// What stands beside a commit's own columns.
-struct Beside {
-    parent_figures: Option<Vec<u8>>,
-    length: Option<i64>,
-    tip: bool,
-    is_tip: bool,
-}
+/// What stands beside a commit's own columns: its parent's figures, the length of its content, whether it says that it is a tip
+/// and whether it is.
+type Beside = (Option<Vec<u8>>, Option<i64>, bool, bool);
 
-impl Beside {
-    fn take(row: &Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self {
-            parent_figures: row.get(10)?,
-            length: row.get(11)?,
-            tip: row.get(12)?,
-            is_tip: row.get(13)?,
-        })
+fn hold(
+    commit: &stemmata_model::Commit,
+    (row, parent_row): (i64, Option<i64>),
+    (parent_figures, length, tip, is_tip): &Beside,
+    report: &mut dyn FnMut(String),
+) {
+    if parent_row.is_some() && commit.core.parent.is_none() {
+        report("its parent is not there".to_owned());
     }
-
-    fn hold(
-        &self,
-        commit: &stemmata_model::Commit,
-        rows: (i64, Option<i64>),
-        report: &mut dyn FnMut(String),
-    ) {
-        let (row, parent_row) = rows;
-        if parent_row.is_some() && commit.core.parent.is_none() {
-            report("its parent is not there".to_owned());
-        }
-        if parent_row.is_some_and(|parent| parent >= row) {
-            report("its parent was stored after it".to_owned());
-        }
-        let parent = self.parent_figures.as_deref().and_then(|bytes| Figures::decode(bytes, row).ok());
-        let parent = parent.map(|parent| (parent.depth, parent.cumulative_bytes));
-        closure::hold(commit, parent, self.length.map(i64::cast_unsigned), report);
-        if self.tip != self.is_tip {
-            report("it is wrong about whether it is a tip".to_owned());
-        }
+    if parent_row.is_some_and(|parent| parent >= row) {
+        report("its parent was stored after it".to_owned());
+    }
+    let parent = parent_figures.as_deref().and_then(|bytes| Figures::decode(bytes, row).ok());
+    let parent = parent.map(|parent| (parent.depth, parent.cumulative_bytes));
+    closure::hold(commit, parent, length.map(i64::cast_unsigned), report);
+    if tip != is_tip {
+        report("it is wrong about whether it is a tip".to_owned());
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! That rows are what was written is the seals' matter.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, Row};
 
 use super::Reader;
 use crate::error::StoreError;
@@ -61,16 +61,14 @@ impl Counted {
             [],
             one,
         )?;
-        let mut statement = connection
-            .prepare(concat!("SELECT ", event_columns!(), " FROM event WHERE ledger = ?1 ORDER BY seq"))
-            .during(VERIFYING)?;
-        let mut rows = statement.query([ledger]).during(VERIFYING)?;
+        let sql = concat!("SELECT ", event_columns!(), " FROM event WHERE ledger = ?1 ORDER BY seq");
+        let take = |row: &Row<'_>| Ok((EventRow::take(row), row.get(1)));
         let mut counted = Self::default();
-        while let Some(row) = rows.next().during(VERIFYING)? {
+        connection.during(VERIFYING).each(sql, [ledger], take, |(event, seq)| {
             // A row that cannot be read breaks its seal, which is told there.
-            let Ok(event) = EventRow::take(row) else {
-                counted.last = row.get(1).unwrap_or(counted.last);
-                continue;
+            let Ok(event) = event else {
+                counted.last = seq.unwrap_or(counted.last);
+                return Ok(());
             };
             act(&event, &counted);
             if Some(event.topic) == output && !event.replayable && event.is_there() {
@@ -78,7 +76,8 @@ impl Counted {
                 counted.output_bytes += event.payload_bytes(connection)?;
             }
             (counted.last, counted.last_at) = (event.seq, Some(event.at));
-        }
+            Ok(())
+        })?;
         Ok(counted)
     }
 }

@@ -41,9 +41,7 @@ impl SqliteStore {
             (Pass::Literals, true) | (Pass::Lists, false) => return Ok(None),
         };
         let Some((bytes, from)) = sound else { return Ok(None) };
-        self.group.with_writer(|writer| {
-            writer.maintain(|connection| put_literal(connection, id, victim.row, bytes))
-        })?;
+        self.group.maintain(|connection| put_literal(connection, id, victim.row, bytes))?;
         Ok(Some(Repaired { object: id.to_string(), from }))
     }
 
@@ -76,9 +74,7 @@ impl SqliteStore {
             if source.store.content_length(id).ok().flatten().is_none() {
                 continue;
             }
-            let put = self.group.with_writer(|writer| {
-                writer.maintain(|connection| put_list(connection, id, victim.row, source))
-            });
+            let put = self.group.maintain(|connection| put_list(connection, id, victim.row, source));
             match put {
                 Ok(()) => return Ok(Some(Repaired { object: id.to_string(), from: source.name.clone() })),
                 // A source that is damaged there too: nothing of it was kept.

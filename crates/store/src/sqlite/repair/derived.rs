@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
 use crate::error::StoreError;
 use crate::maintain::repair::Repaired;
@@ -55,20 +55,18 @@ impl SqliteStore {
         if !structure && !rows {
             return Ok(Vec::new());
         }
-        self.group.with_writer(|writer| {
-            writer.maintain(|connection| {
-                let mut repaired = Vec::new();
-                if structure && connection.execute_batch("REINDEX").is_ok() {
-                    repaired.push(of("indexes", 0));
-                }
-                let figures = if is_measured { recompute_figures(connection)? } else { 0 };
-                repaired.extend((figures > 0).then(|| of("depths and lengths of commits", figures)));
-                for (name, sql) in STATEMENTS {
-                    let changed = connection.during(RECOMPUTING).run(sql, [])?;
-                    repaired.extend((changed > 0).then(|| of(name, changed)));
-                }
-                Ok(repaired)
-            })
+        self.group.maintain(|connection| {
+            let mut repaired = Vec::new();
+            if structure && connection.execute_batch("REINDEX").is_ok() {
+                repaired.push(of("indexes", 0));
+            }
+            let figures = if is_measured { recompute_figures(connection)? } else { 0 };
+            repaired.extend((figures > 0).then(|| of("depths and lengths of commits", figures)));
+            for (name, sql) in STATEMENTS {
+                let changed = connection.during(RECOMPUTING).run(sql, [])?;
+                repaired.extend((changed > 0).then(|| of(name, changed)));
+            }
+            Ok(repaired)
         })
     }
 }
@@ -82,26 +80,21 @@ fn of(object: &str, rows: usize) -> Repaired {
 fn recompute_figures(connection: &Connection) -> Result<usize, StoreError> {
     let mut known: HashMap<i64, (u64, u64)> = HashMap::new();
     let mut wrong: Vec<(i64, Vec<u8>)> = Vec::new();
-    let mut statement = connection
-        .prepare(
-            "SELECT row, parent, figures, ifnull((SELECT length FROM content WHERE row = ifnull(c.native, c.artifact)), \
-             (SELECT length FROM packed WHERE row = ifnull(c.native, c.artifact))) FROM commits c ORDER BY row",
-        )
-        .during(RECOMPUTING)?;
-    let mut rows = statement.query([]).during(RECOMPUTING)?;
-    while let Some(row) = rows.next().during(RECOMPUTING)? {
-        let (number, parent): (i64, Option<i64>) =
-            (row.get(0).during(RECOMPUTING)?, row.get(1).during(RECOMPUTING)?);
-        let (Ok(bytes), Ok(Some(length))) = (row.get::<_, Vec<u8>>(2), row.get::<_, Option<i64>>(3)) else {
-            continue;
-        };
+    let sql = "SELECT row, parent, figures, ifnull((SELECT length FROM content WHERE row = ifnull(c.native, c.artifact)), \
+               (SELECT length FROM packed WHERE row = ifnull(c.native, c.artifact))) FROM commits c ORDER BY row";
+    let take = |row: &Row<'_>| {
+        let (number, parent): (i64, Option<i64>) = (row.get(0)?, row.get(1)?);
+        Ok((number, parent, row.get::<_, Vec<u8>>(2), row.get::<_, Option<i64>>(3)))
+    };
+    connection.during(RECOMPUTING).each(sql, [], take, |(number, parent, bytes, length)| {
+        let (Ok(bytes), Ok(Some(length))) = (bytes, length) else { return Ok(()) };
         let before = match parent {
             Some(parent) => known.get(&parent).copied(),
             None => Some((0, 0)),
         };
         // Counts that are lost can only be counted again by who can read the content.
         let (Some((depth, cumulative)), Ok(mut figures)) = (before, Figures::decode(&bytes, number)) else {
-            continue;
+            return Ok(());
         };
         let native_bytes = length.cast_unsigned();
         let cumulative = cumulative.saturating_add(native_bytes);
@@ -114,9 +107,8 @@ fn recompute_figures(connection: &Connection) -> Result<usize, StoreError> {
             figures.cumulative_bytes = cumulative;
             wrong.push((number, figures.encode()));
         }
-    }
-    drop(rows);
-    drop(statement);
+        Ok(())
+    })?;
     for (row, figures) in &wrong {
         connection
             .during(RECOMPUTING)

@@ -54,18 +54,16 @@ impl SqliteStore {
                 readable.insert(SESSION.named(&broken));
             }
         }
-        self.group.with_writer(|writer| {
-            writer.maintain(|connection| {
-                let mut rows = Rows { connection, sources, repaired: Vec::new() };
-                for sealed in SEALED {
-                    for broken in broken_rows(connection, sealed)? {
-                        rows.mend(sealed, &broken, &readable)?;
-                    }
+        self.group.maintain(|connection| {
+            let mut rows = Rows { connection, sources, repaired: Vec::new() };
+            for sealed in SEALED {
+                for broken in broken_rows(connection, sealed)? {
+                    rows.mend(sealed, &broken, &readable)?;
                 }
-                rows.have_read_again()?;
-                rows.repaired.extend(recount(connection)?);
-                Ok(rows.repaired)
-            })
+            }
+            rows.have_read_again()?;
+            rows.repaired.extend(recount(connection)?);
+            Ok(rows.repaired)
         })
     }
 }

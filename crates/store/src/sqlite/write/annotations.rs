@@ -2,6 +2,8 @@
 //!
 //! What a change does is decided in `crate::rules::annotation`, and who may make it above the store.
 
+use std::collections::BTreeSet;
+
 use rusqlite::params;
 use stemmata_model::CommitId;
 
@@ -42,6 +44,25 @@ impl Transaction<'_> {
             annotations::add_record(self.connection, row, record)?;
         }
         Ok(())
+    }
+
+    /// Adds records that are not there, and has the metadata be what all of them say.
+    pub(super) fn merge_annotations(
+        &mut self,
+        id: CommitId,
+        records: &[AuditRecord],
+    ) -> Result<(), StoreError> {
+        let row = self.need_commit(id)?.row;
+        let mut all = annotations::audit::<BTreeSet<_>>(self.connection, (id, row), usize::MAX)?;
+        let new: BTreeSet<&AuditRecord> = records.iter().filter(|record| !all.contains(record)).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        for record in &new {
+            annotations::add_record(self.connection, row, record)?;
+        }
+        all.extend(new.into_iter().cloned());
+        annotations::keep_standing(self.connection, row, &all)
     }
 
     pub(super) fn link(&mut self, link: &Link) -> Result<(), StoreError> {

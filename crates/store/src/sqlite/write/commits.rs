@@ -1,25 +1,26 @@
-//! Storing commits, closing and covering them.
+//! Storing commits and holes, closing, covering and filling them, and their anchors.
 //!
 //! Where they were seen is in `places`.
 
 use rusqlite::params;
-use stemmata_model::{ArtifactId, CommitId, Counts, Timestamp};
+use stemmata_model::{ArtifactId, Closure, CommitId, Counts, Timestamp};
 
 use super::Transaction;
 use crate::error::StoreError;
 use crate::rules::closure::{self, Again, Past};
 use crate::rules::figures::Figures;
 use crate::rules::rows::Kind;
-use crate::rules::state::{self, STATE_CLOSED, STATE_COVERED, STATE_PROVISIONAL};
+use crate::rules::state::{self, STATE_CLOSED, STATE_COVERED, STATE_FORGOTTEN, STATE_PROVISIONAL};
 use crate::sqlite::failure::During;
-use crate::sqlite::marks::{self, CONDEMNED_COMMIT};
+use crate::sqlite::marks::{self, CONDEMNED_COMMIT, TOMBSTONE};
 use crate::sqlite::read::commits::{childless, key_of, load_commit};
 use crate::sqlite::read::contents;
 use crate::sqlite::statements::{columns, one};
 use crate::sqlite::stored;
-use crate::write::NewCommit;
+use crate::write::{NewCommit, NewHole};
 
 const STORING: &str = "storing a commit";
+const ANCHORING: &str = "keeping a commit's anchors";
 
 /// What later writes need of a commit; none of it ever changes.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +40,48 @@ impl Transaction<'_> {
             return self.store_again(id, known, new);
         }
         self.add_commit(id, new, &|transaction, content| transaction.need_content(content))
+    }
+
+    /// Stores a commit without its contents, unless it is here.
+    pub(super) fn store_hole(&mut self, hole: &NewHole) -> Result<(), StoreError> {
+        let id = hole.core.id();
+        // The id is the hash of all that a stored one could differ in.
+        if let Some(known) = self.find_commit(id)? {
+            return if self.is_hole(known)? { self.forget_with(id, hole.holds) } else { Ok(()) };
+        }
+        let new = NewCommit {
+            core: hole.core.clone(),
+            rules: hole.rules,
+            closure: Closure::Forgotten,
+            counts: hole.counts,
+        };
+        self.add_commit(id, &new, &|transaction, content| {
+            let is_artifact = content == hole.core.artifact;
+            let length = if is_artifact { hole.artifact_bytes } else { hole.native_bytes };
+            // What is here of it stays as it is.
+            match transaction.find_content(content)? {
+                Some(known) => Ok(known),
+                None => transaction.insert_forgotten(content, length),
+            }
+        })?;
+        self.forget_with(id, hole.holds)
+    }
+
+    fn is_hole(&self, known: Known) -> Result<bool, StoreError> {
+        self.connection.during("looking up a commit").only(
+            "SELECT state & 3 = ?2 FROM commits WHERE row = ?1",
+            [known.row, STATE_FORGOTTEN],
+            one,
+        )
+    }
+
+    /// Leaves a tombstone of a commit that holds a forgotten one, to be lifted with that one's.
+    fn forget_with(&mut self, id: CommitId, holds: Option<CommitId>) -> Result<(), StoreError> {
+        let Some(held) = holds else { return Ok(()) };
+        let Some((at, by)) = marks::of(self.connection, (TOMBSTONE, &held.to_bytes()))? else {
+            return Ok(());
+        };
+        marks::set(self.connection, (TOMBSTONE, &id.to_bytes()), at, by.as_deref()).map(drop)
     }
 
     /// Adds a commit that is not here, with the contents that `content` returns; what it continues is a tip no more.
@@ -122,6 +165,22 @@ impl Transaction<'_> {
         self.connection
             .during("counting a commit")
             .run("UPDATE commits SET figures = ?2 WHERE row = ?1", params![known.row, figures.encode()])?;
+        Ok(())
+    }
+
+    /// Keeps hashes by which copies of a chain are found. What is hashed is the engine's.
+    pub(super) fn anchor(&mut self, commit: CommitId, hashes: &[u64]) -> Result<(), StoreError> {
+        let row = self.need_commit(commit)?.row;
+        for hash in hashes {
+            // What a covered commit held is held by those that cover it: it would only be looked at in vain.
+            let sql = "DELETE FROM anchor WHERE hash = ?1 AND EXISTS \
+                       (SELECT 1 FROM commits c WHERE c.row = anchor.commit_row AND c.state & 3 = 2)";
+            self.connection.during(ANCHORING).run(sql, [hash.cast_signed()])?;
+            self.connection.during(ANCHORING).run(
+                "INSERT OR IGNORE INTO anchor (hash, commit_row) VALUES (?1, ?2)",
+                params![hash.cast_signed(), row],
+            )?;
+        }
         Ok(())
     }
 

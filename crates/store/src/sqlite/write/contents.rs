@@ -73,11 +73,8 @@ impl Transaction<'_> {
         // A part of it may be the whole: then it is filled by now.
         if self.find_content(id)?.is_some_and(|known| known.is_forgotten) {
             self.refer(&pieces)?;
-            self.connection.during("filling a content").run(
-                "UPDATE content SET coding = ?2, dictionary = NULL, bytes = ?3, length = ?4 WHERE row = ?1",
-                params![known.row, Coding::Composed.number(), pieces::encode(&pieces), length.cast_signed()],
-            )?;
-            self.memory.contents.put(id, Known { length, is_forgotten: false, is_list: true, ..known });
+            let filled = Known { length, is_forgotten: false, is_list: true, ..known };
+            self.fill(id, filled, (Coding::Composed, &pieces::encode(&pieces)))?;
         }
         Ok(known.row)
     }
@@ -85,16 +82,30 @@ impl Transaction<'_> {
     fn fill_literal(&mut self, literal: &Literal, known: Known) -> Result<Known, StoreError> {
         // The length of a hole's content is what somebody else said of it; now it is known.
         let filled = Known { length: literal.length, is_forgotten: false, ..known };
-        let (coding, length) = (literal.coding, literal.length.cast_signed());
+        self.fill(literal.hash, filled, (literal.coding, &literal.stored))?;
+        pack_again(self.connection, known.row)?;
+        self.count_literal(literal);
+        Ok(filled)
+    }
+
+    fn fill(
+        &mut self,
+        id: ArtifactId,
+        filled: Known,
+        (coding, bytes): (Coding, &[u8]),
+    ) -> Result<(), StoreError> {
+        let Known { row, length, .. } = filled;
         self.connection.during("filling a content").run(
             "UPDATE content SET coding = ?2, dictionary = ?3, bytes = ?4, length = ?5 WHERE row = ?1",
-            params![known.row, coding.number(), coding.dictionary(), literal.stored, length],
+            params![row, coding.number(), coding.dictionary(), bytes, length.cast_signed()],
         )?;
-        pack_again(self.connection, known.row)?;
-        self.memory.contents.put(literal.hash, filled);
+        self.memory.contents.put(id, filled);
+        Ok(())
+    }
+
+    fn count_literal(&mut self, literal: &Literal) {
         self.outcome.new_bytes += literal.length;
         self.outcome.stored_bytes += to_u64(literal.stored.len());
-        Ok(filled)
     }
 
     fn compose(&mut self, parts: &[Part]) -> Result<Composition<i64>, StoreError> {
@@ -127,37 +138,13 @@ impl Transaction<'_> {
     }
 
     fn insert_literal(&mut self, literal: &Literal) -> Result<Known, StoreError> {
-        let values = params![
-            literal.hash.as_bytes(),
-            literal.length.cast_signed(),
-            literal.coding.number(),
-            literal.coding.dictionary(),
-            literal.stored,
-        ];
-        let row = self.insert_content(values)?;
-        let known = Known { row, length: literal.length, is_forgotten: false, is_list: false };
-        self.memory.contents.put(literal.hash, known);
-        self.outcome.new_contents += 1;
-        self.outcome.new_bytes += literal.length;
-        self.outcome.stored_bytes += to_u64(literal.stored.len());
-        Ok(known)
+        self.count_literal(literal);
+        self.insert_content(literal.hash, literal.length, (literal.coding, &literal.stored))
     }
 
     /// Stores that there was a content of which only hash and length are known.
     pub(super) fn insert_forgotten(&mut self, id: ArtifactId, length: u64) -> Result<Known, StoreError> {
-        let none: Option<i64> = None;
-        let nothing: &[u8] = &[];
-        let row = self.insert_content(params![
-            id.as_bytes(),
-            length.cast_signed(),
-            Coding::Forgotten.number(),
-            none,
-            nothing
-        ])?;
-        let known = Known { row, length, is_forgotten: true, is_list: false };
-        self.memory.contents.put(id, known);
-        self.outcome.new_contents += 1;
-        Ok(known)
+        self.insert_content(id, length, (Coding::Forgotten, &[]))
     }
 
     fn insert_composed(&mut self, id: ArtifactId, composition: &Composition<i64>) -> Result<i64, StoreError> {
@@ -165,26 +152,30 @@ impl Transaction<'_> {
         if let Some(known) = self.find_content(id)? {
             return Ok(known.row);
         }
-        let length = composition.length;
         self.refer(&composition.pieces)?;
         let list = pieces::encode(&composition.pieces);
-        let none: Option<i64> = None;
-        let values = params![id.as_bytes(), length.cast_signed(), Coding::Composed.number(), none, list];
-        let row = self.insert_content(values)?;
-        self.memory.contents.put(id, Known { row, length, is_forgotten: false, is_list: true });
-        self.outcome.new_contents += 1;
-        Ok(row)
+        self.insert_content(id, composition.length, (Coding::Composed, &list)).map(|known| known.row)
     }
 
-    fn insert_content(&self, values: &[&dyn rusqlite::ToSql]) -> Result<i64, StoreError> {
-        self.connection.during("storing a content").insert(
+    fn insert_content(
+        &mut self,
+        id: ArtifactId,
+        length: u64,
+        (coding, bytes): (Coding, &[u8]),
+    ) -> Result<Known, StoreError> {
+        let row = self.connection.during("storing a content").insert(
             // A row has its number for life, in whichever table it is: a new one is above all of both.
             "INSERT INTO content (row, hash, length, coding, dictionary, referred, bytes) \
                  VALUES (max((SELECT ifnull(max(row), 0) FROM content), \
                  (SELECT ifnull(max(row), 0) FROM packed), (SELECT packed_content FROM store)) + 1, \
                  ?1, ?2, ?3, ?4, 0, ?5)",
-            values,
-        )
+            params![id.as_bytes(), length.cast_signed(), coding.number(), coding.dictionary(), bytes],
+        )?;
+        let (is_forgotten, is_list) = (coding == Coding::Forgotten, coding == Coding::Composed);
+        let known = Known { row, length, is_forgotten, is_list };
+        self.memory.contents.put(id, known);
+        self.outcome.new_contents += 1;
+        Ok(known)
     }
 
     /// Marks rows that a list refers to, so that their bytes are never given up.

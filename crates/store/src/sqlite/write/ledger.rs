@@ -13,7 +13,7 @@ use crate::rules::events::{new_bytes, next_time};
 use crate::rules::prepare::Literal;
 use crate::sqlite::failure::During;
 use crate::sqlite::ledger::rows::{EventRow, LINE, LedgerRow, PLAIN};
-use crate::sqlite::ledger::{keys, output};
+use crate::sqlite::ledger::{keys, marked, output};
 use crate::sqlite::seals::{COVERAGE, LEDGER_MARK, STATE};
 use crate::sqlite::statements::one;
 
@@ -149,18 +149,11 @@ impl Transaction<'_> {
     }
 
     fn mark_ledger(&self, ledger: &LedgerRow, mark: &str) -> Result<(), StoreError> {
-        let holder: Option<String> = self.connection.during(CHANGING).first(
-            "SELECT l.id FROM ledger_mark m JOIN ledger l ON l.row = m.ledger WHERE m.mark = ?1",
-            [mark],
-            one,
-        )?;
-        if let Some(holder) = holder {
-            if holder == ledger.id {
+        if let Some(holder) = marked(self.connection, mark)? {
+            if holder.as_str() == ledger.id {
                 return Ok(());
             }
-            let ledger = LedgerId::new(holder.clone())
-                .map_err(|error| crate::sqlite::failure::unreadable("ledger.id", &holder, &error))?;
-            return Err(StoreError::MarkTaken { mark: mark.to_owned(), ledger });
+            return Err(StoreError::MarkTaken { mark: mark.to_owned(), ledger: holder });
         }
         self.connection.during(CHANGING).insert_sealed(
             "INSERT OR REPLACE",

@@ -2,13 +2,10 @@
 //!
 //! Transactions, and who shares one, are `group`'s.
 
-mod anchors;
 mod annotations;
 mod commits;
 pub(in crate::sqlite) mod contents;
-mod holes;
 mod ledger;
-mod merge;
 pub(super) mod places;
 
 use rusqlite::Connection;
@@ -19,6 +16,7 @@ use super::ledger::names::Names;
 use super::ledger::rows::LedgerRow;
 use super::marks::Present;
 use crate::error::StoreError;
+use crate::rules::latest::Origin;
 use crate::rules::prepare::Prepared;
 use crate::rules::recent::Recent;
 use crate::seam::BatchOutcome;
@@ -35,7 +33,7 @@ pub(super) type Answer = Result<BatchOutcome, StoreError>;
 pub(super) struct Memory {
     commits: Recent<CommitId, Known>,
     contents: Recent<ArtifactId, super::read::contents::Known>,
-    origins: Recent<places::OriginKey, i64>,
+    origins: Recent<Origin, i64>,
     kinds: Kinds,
     names: Names,
     ledgers: Recent<LedgerId, LedgerRow>,

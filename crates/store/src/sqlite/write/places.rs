@@ -4,46 +4,20 @@
 
 use rusqlite::types::Value;
 use rusqlite::{ToSql, params};
-use stemmata_model::{CommitId, Sighting, Timestamp};
+use stemmata_model::{CommitId, Sighting, Template, ThreadId, TicketId, Timestamp};
 
 use super::Transaction;
 use super::commits::Known;
 use crate::error::StoreError;
 use crate::rules::codes;
-use crate::rules::latest::is_replaced;
+use crate::rules::latest::{Origin, is_replaced};
 use crate::sqlite::failure::During;
 use crate::sqlite::forget::commits::remove_sessions;
-use crate::sqlite::places::{OfPlace, PlaceKey};
+use crate::sqlite::places::PlaceKey;
 use crate::sqlite::seals::{CURSOR, ORIGIN, PLACEMENT, SESSION, SIGHTING};
 use crate::sqlite::statements::one;
 use crate::sqlite::stored;
 use crate::write::{Placement, Session, SessionKey, SessionOrigin};
-
-/// What makes sightings of a commit the same one, in the order of the table's columns.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct OriginKey {
-    principal: Box<str>,
-    machine: Box<str>,
-    session: Box<str>,
-    path: Option<Box<str>>,
-    ticket: Option<Box<str>>,
-    thread: Option<Box<str>>,
-    template_alias: Option<Box<str>>,
-}
-
-impl OriginKey {
-    fn of(sighting: &Sighting) -> Self {
-        Self {
-            principal: sighting.principal.as_str().into(),
-            machine: sighting.machine.as_str().into(),
-            session: sighting.session.as_str().into(),
-            path: sighting.source.as_ref().map(|source| source.path.as_str().into()),
-            ticket: sighting.ticket.as_ref().map(|name| name.as_str().into()),
-            thread: sighting.thread.as_ref().map(|name| name.as_str().into()),
-            template_alias: sighting.template_alias.as_ref().map(|name| name.as_str().into()),
-        }
-    }
-}
 
 impl Transaction<'_> {
     pub(super) fn see(&mut self, id: CommitId, sighting: &Sighting) -> Result<(), StoreError> {
@@ -94,19 +68,16 @@ impl Transaction<'_> {
     }
 
     fn find_origin(&mut self, sighting: &Sighting) -> Result<i64, StoreError> {
-        let key = OriginKey::of(sighting);
+        let key = Origin::of(sighting);
         if let Some(row) = self.memory.origins.get(&key) {
             return Ok(*row);
         }
-        let values = params![
-            key.principal,
-            key.machine,
-            key.session,
-            key.path,
-            key.ticket,
-            key.thread,
-            key.template_alias
-        ];
+        let ticket = key.ticket.as_ref().map(TicketId::as_str);
+        let thread = key.thread.as_ref().map(ThreadId::as_str);
+        let alias = key.template_alias.as_ref().map(Template::as_str);
+        let [principal, machine, session] =
+            [key.principal.as_str(), key.machine.as_str(), key.session.as_str()];
+        let values = params![principal, machine, session, key.path, ticket, thread, alias];
         let sql = "SELECT row FROM origin WHERE session = ?3 AND machine = ?2 AND principal = ?1 \
                    AND path IS ?4 AND ticket IS ?5 AND thread IS ?6 AND template_alias IS ?7";
         let found = self.connection.during("looking up an origin").first(sql, values, one)?;
@@ -153,7 +124,7 @@ impl Transaction<'_> {
 
     pub(super) fn expect_cursor(&self, key: &SessionKey, value: Option<&[u8]>) -> Result<(), StoreError> {
         let stored: Option<Vec<u8>> = key_of(key)
-            .row(self.connection, (OfPlace::Cursor, "value"), |row| row.get(0))
+            .row(self.connection, (&CURSOR, "value"), |row| row.get(0))
             .during("looking up a cursor")?;
         if stored.as_deref() == value {
             return Ok(());
@@ -176,7 +147,7 @@ impl Transaction<'_> {
 
     pub(super) fn keep_cursor(&self, key: &SessionKey, value: &[u8]) -> Result<(), StoreError> {
         let place = key_of(key);
-        place.adopt(self.connection, OfPlace::Cursor)?;
+        place.adopt(self.connection, &CURSOR)?;
         let values = params![place.hash, "", value];
         self.connection.during("storing a cursor").upsert_sealed(&CURSOR, values)?;
         Ok(())
@@ -185,13 +156,13 @@ impl Transaction<'_> {
     pub(super) fn place(&mut self, placement: &Placement) -> Result<(), StoreError> {
         self.need_commit(placement.ctx)?;
         let place = PlaceKey::new(&placement.path, placement.machine.as_str());
-        let columns = (OfPlace::Placement, "placed_at");
+        let columns = (&PLACEMENT, "placed_at");
         let known =
             place.row(self.connection, columns, |row| row.get::<_, i64>(0)).during("reading a placement")?;
         if !is_replaced(known.map(Timestamp::from_micros), placement.placed_at) {
             return Ok(());
         }
-        place.adopt(self.connection, OfPlace::Placement)?;
+        place.adopt(self.connection, &PLACEMENT)?;
         let values = params![
             place.hash,
             "",

@@ -126,16 +126,15 @@ impl Writer<'_> {
     }
 
     fn write(&mut self, live: &Live, coded: Coded) -> Result<(), StoreError> {
-        let count = |length: usize| to_u64(length);
         let depth = coded.bases.iter().map(|base| self.depth_of(*base, live) + 1).max().unwrap_or(0);
         let length = if live.changed { coded.raw.len() } else { live.block.length };
         let entry = BlockEntry {
-            stored: count(coded.stored.len()),
-            length: count(length),
+            stored: to_u64(coded.stored.len()),
+            length: to_u64(length),
             coding: coded.coding,
             hash: *blake3::hash(&coded.raw).as_bytes(),
             bases: coded.base_hashes,
-            members: live.members.iter().map(|(_, length)| count(*length)).collect(),
+            members: live.members.iter().map(|(_, length)| to_u64(*length)).collect(),
         };
         if self.output.as_ref().is_some_and(|output| output.is_full(1)) {
             self.finish()?;
