@@ -51,7 +51,7 @@ pub use capture::install::{
     hook_command, installed_hooks, with_hooks, without_hooks,
 };
 pub use capture::kept::{Listen, is_session_kept, is_session_there, listen_at};
-pub use capture::leaf::{ParseProvisionalError, Provisional};
+pub use capture::leaf::Provisional;
 pub use capture::lines::LINE_BYTES_MAX;
 pub use capture::look::Looked;
 pub use capture::namesakes::transcript_of;

@@ -10,36 +10,25 @@ use crate::errors::CliError;
 const OWN: &[Setting] = &[COLOR, PAGER, INJECT];
 
 /// Whether output is coloured.
-pub(crate) const COLOR: Setting = Setting {
-    key: "output.color",
-    variable: "STEMMATA_COLOR",
-    flag: Some("--color"),
-    about: "Colour: `auto` (only on a terminal), `always` or `never`.",
-    default: SettingDefault::Value("auto"),
-    shape: SettingShape::Choice(&["auto", "always", "never"]),
-};
+pub(crate) const COLOR: Setting =
+    Setting::of("output.color", "STEMMATA_COLOR", SettingDefault::Value("auto"))
+        .takes(SettingShape::Choice(&["auto", "always", "never"]))
+        .flag("--color")
+        .about("Colour: `auto` (only on a terminal), `always` or `never`.");
 
 /// What long output goes through.
-pub(crate) const PAGER: Setting = Setting {
-    key: "output.pager",
-    variable: "STEMMATA_PAGER",
-    flag: None,
-    about: "What long output of `log`, `list`, `history`, `tree`, `show` and `diff` goes through on a \
+pub(crate) const PAGER: Setting =
+    Setting::of("output.pager", "STEMMATA_PAGER", SettingDefault::Words("`$PAGER`, else `less -FRX`")).about(
+        "What long output of `log`, `list`, `history`, `tree`, `show` and `diff` goes through on a \
              terminal: a command, or `never`.",
-    default: SettingDefault::Words("`$PAGER`, else `less -FRX`"),
-    shape: SettingShape::Text,
-};
+    );
 
 /// Whether hooks hand an agent the brief.
-pub(crate) const INJECT: Setting = Setting {
-    key: "hooks.inject",
-    variable: "STEMMATA_HOOKS_INJECT",
-    flag: None,
-    about: "Whether hooks hand an agent the brief of what was lost, where its session is resumed or was compacted: `on` \
-             for all clients whose hooks are installed; `stemma install --inject` for one.",
-    default: SettingDefault::Value("off"),
-    shape: SettingShape::Switch,
-};
+pub(crate) const INJECT: Setting =
+    Setting::of("hooks.inject", "STEMMATA_HOOKS_INJECT", SettingDefault::Value("off"))
+        .takes(SettingShape::Switch)
+        .about("Whether hooks hand an agent the brief of what was lost, where its session is resumed or was compacted: `on` \
+             for all clients whose hooks are installed; `stemma install --inject` for one.");
 
 /// Returns all keys, in the order in which they are shown: by their sections.
 pub(crate) fn all() -> Vec<&'static Setting> {

@@ -18,7 +18,7 @@ use super::frame::{Kind, Record};
 use super::rows::{CommitRef, CommitRow, ContentRef, NamedRow, take_commits};
 use super::source::{self, Blocks, BundleSource, Literal};
 use super::summary::{BUNDLE_CONTENT_BYTES_MAX, BundleLimits};
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 use crate::verbs::sessions::shown::session_shown;
 
 /// How many times as long as the bundle its contents may be, behind a free allowance, unless the caller allows more.
@@ -78,7 +78,7 @@ struct Checker<'a> {
 /// Why a record cannot be taken.
 pub(super) enum Fault {
     Malformed(Malformed),
-    Other(crate::error::EngineError),
+    Other(EngineError),
 }
 
 impl From<Malformed> for Fault {
@@ -87,21 +87,9 @@ impl From<Malformed> for Fault {
     }
 }
 
-impl From<BundleError> for Fault {
-    fn from(error: BundleError) -> Self {
+impl<E: Into<EngineError>> From<E> for Fault {
+    fn from(error: E) -> Self {
         Self::Other(error.into())
-    }
-}
-
-impl From<StoreError> for Fault {
-    fn from(error: StoreError) -> Self {
-        Self::Other(error.into())
-    }
-}
-
-impl From<crate::error::EngineError> for Fault {
-    fn from(error: crate::error::EngineError) -> Self {
-        Self::Other(error)
     }
 }
 
@@ -407,19 +395,11 @@ impl Checker<'_> {
             return Err(Malformed::new("the bundle does not have the hash that it was written with").into());
         }
         let found = &self.found;
-        let count = |length: usize| to_u64(length);
-        let wanted = [
-            count(found.commits.len()),
-            count(found.literals.len()),
-            count(found.composed.len()),
-            count(found.named.len()),
-            found.summary.content_bytes,
-        ];
-        let announced = [
-            count(found.commits.len()),
-            count(found.summary.tips.len()),
-            count(found.summary.prerequisites.len()),
-        ];
+        let contents = [found.literals.len(), found.composed.len(), found.named.len()].map(to_u64);
+        let commits = to_u64(found.commits.len());
+        let wanted = std::iter::once(commits).chain(contents).chain([found.summary.content_bytes]);
+        let tips = [found.summary.tips.len(), found.summary.prerequisites.len()].map(to_u64);
+        let announced = [commits, tips[0], tips[1]];
         for (counted, wanted) in counts.into_iter().zip(wanted) {
             if counted? != wanted {
                 return Err(Malformed::new("the bundle does not hold as much as it says").into());
@@ -441,10 +421,9 @@ impl Checker<'_> {
             let error = if was_here { StoreError::ContentForgotten } else { StoreError::ContentMissing };
             return Err(error(*missing).into());
         }
-        let count = |length: usize| to_u64(length);
         let found = &mut self.found;
-        found.summary.commits = count(found.commits.len());
-        found.summary.contents = count(found.literals.len()) + count(found.composed.len());
+        found.summary.commits = to_u64(found.commits.len());
+        found.summary.contents = to_u64(found.literals.len()) + to_u64(found.composed.len());
         Ok(self.found)
     }
 }

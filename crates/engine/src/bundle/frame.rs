@@ -39,63 +39,24 @@ const COMPRESSED_BYTES_MIN: usize = 64;
 /// Set in the type of a record that a reader may skip when it does not know it.
 pub(super) const OPTIONAL: u8 = 0x80;
 
-/// The types of records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The types of records, by their numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::FromRepr)]
+#[repr(u8)]
 pub(super) enum Kind {
-    Header,
-    Prerequisites,
-    Tips,
-    Block,
-    Named,
-    Composed,
-    Commits,
-    Sightings,
-    Annotations,
-    Links,
-    Sessions,
-    Placements,
-    Trailer,
-}
-
-impl Kind {
-    const ALL: [Self; 13] = [
-        Self::Header,
-        Self::Prerequisites,
-        Self::Tips,
-        Self::Block,
-        Self::Named,
-        Self::Composed,
-        Self::Commits,
-        Self::Sightings,
-        Self::Annotations,
-        Self::Links,
-        Self::Sessions,
-        Self::Placements,
-        Self::Trailer,
-    ];
-
-    pub(super) const fn number(self) -> u8 {
-        match self {
-            Self::Header => 1,
-            Self::Prerequisites => 2,
-            Self::Tips => 3,
-            Self::Block => 4,
-            Self::Named => 5,
-            Self::Composed => 6,
-            Self::Commits => 7,
-            Self::Sightings => 8,
-            Self::Annotations => 9,
-            Self::Links => 10,
-            Self::Sessions => 11,
-            Self::Placements => 12,
-            // 13 is kept for tombstones, 14 for the redirects of scrubs.
-            Self::Trailer => 127,
-        }
-    }
-
-    fn from_number(number: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.number() == number)
-    }
+    Header = 1,
+    Prerequisites = 2,
+    Tips = 3,
+    Block = 4,
+    Named = 5,
+    Composed = 6,
+    Commits = 7,
+    Sightings = 8,
+    Annotations = 9,
+    Links = 10,
+    Sessions = 11,
+    Placements = 12,
+    // 13 is kept for tombstones, 14 for the redirects of scrubs.
+    Trailer = 127,
 }
 
 /// Writes records and hashes all of them.
@@ -130,7 +91,7 @@ impl<'o> FrameWriter<'o> {
             Some(compressed) => (1, compressed.as_slice()),
             None => (0, body),
         };
-        let mut head = vec![kind.number(), coding];
+        let mut head = vec![kind as u8, coding];
         head.extend_from_slice(&length_of(stored).to_le_bytes());
         head.extend_from_slice(&length_of(body).to_le_bytes());
         let check = check_of(&head, stored);
@@ -223,7 +184,7 @@ impl<R: Read> FrameReader<R> {
             return Err(damaged("the record does not have the check that it was written with".to_owned()));
         }
         let [number, coding, ..] = head;
-        let kind = Kind::from_number(number & !OPTIONAL);
+        let kind = Kind::from_repr(number & !OPTIONAL);
         if kind.is_none() && number & OPTIONAL == 0 {
             let what = format!("the record at byte {at} has type {number}, which this version does not know");
             return Err(BundleError::Newer { what });

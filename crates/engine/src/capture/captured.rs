@@ -89,21 +89,33 @@ pub struct Captured {
     pub notes: Vec<Note>,
 }
 
+impl Captured {
+    /// Returns what a capture found of a transcript of so many bytes of which it stored nothing.
+    pub(super) fn nothing_of(session: Session, bytes_in: u64) -> Self {
+        Self {
+            session,
+            entries: 0,
+            bytes_in,
+            bytes_held: 0,
+            bytes_redacted: 0,
+            redacted: Vec::new(),
+            bytes_stored: 0,
+            new_commits: 0,
+            copies: Vec::new(),
+            unread: UnreadRecords::default(),
+            unknown_version: None,
+            sidecars: CapturedSidecars::default(),
+            notes: Vec::new(),
+        }
+    }
+}
+
 /// Returns what a capture found of a transcript that is as it was.
 pub(super) fn unchanged(session: &Session, cursor: &Cursor, stamp: FileStamp) -> Captured {
     Captured {
-        session: session.clone(),
         entries: cursor.seen_entries,
-        bytes_in: stamp.length,
         bytes_held: cursor.seen_bytes,
         bytes_redacted: cursor.seen_redacted_bytes,
-        redacted: Vec::new(),
-        bytes_stored: 0,
-        new_commits: 0,
-        copies: Vec::new(),
-        unread: UnreadRecords::default(),
-        unknown_version: None,
-        sidecars: CapturedSidecars::default(),
-        notes: Vec::new(),
+        ..Captured::nothing_of(session.clone(), stamp.length)
     }
 }

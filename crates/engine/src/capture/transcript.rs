@@ -12,13 +12,12 @@ use stemmata_store::maintain::forget::Tombstone;
 use stemmata_store::{Link, LinkKind, Placement, Session, SessionOrigin, StoreError, Write};
 
 use self::row::bounded;
-use crate::capture::captured::{Captured, UnreadRecords, UnreadSoFar, unchanged};
+use crate::capture::captured::{Captured, UnreadSoFar, unchanged};
 use crate::capture::cursor::{Cursor, Relation, SplitterState, Windows};
 use crate::capture::ingest::Ingest;
 use crate::capture::namesakes::Replaced;
 use crate::capture::options::CaptureOptions;
 use crate::capture::reading::{Again, Prepared};
-use crate::capture::sidecars::CapturedSidecars;
 use crate::chain::rest::Rest;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;
@@ -96,21 +95,8 @@ impl Engine {
             "{what} was forgotten, so this transcript is left alone; `stemma forget --undo {again}` lets it be \
              imported again"
         );
-        Ok(Captured {
-            entries: 0,
-            bytes_in: prepared.transcript.stamp().length,
-            bytes_held: 0,
-            bytes_redacted: 0,
-            redacted: Vec::new(),
-            bytes_stored: 0,
-            new_commits: 0,
-            copies: Vec::new(),
-            unread: UnreadRecords::default(),
-            unknown_version: None,
-            sidecars: CapturedSidecars::default(),
-            notes: vec![Note::new(NoteCode::Forgotten, note)],
-            session,
-        })
+        let notes = vec![Note::new(NoteCode::Forgotten, note)];
+        Ok(Captured { notes, ..Captured::nothing_of(session, prepared.transcript.stamp().length) })
     }
 
     /// Returns whether a transcript, or the session that it is, was forgotten.
@@ -248,9 +234,7 @@ impl Engine {
         tracing::debug!(path = %run.prepared.transcript.path().display(), tip = ?session.tip, "captured");
         let outcome = run.ingest.outcome();
         Ok(Captured {
-            session,
             entries: run.ingest.closed().totals.entries + open.map_or(0, |facts| facts.counts.entries),
-            bytes_in: run.prepared.transcript.stamp().length,
             bytes_held: if leaf.is_some() { run.ingest.seen_bytes() } else { run.ingest.closed().raw_bytes },
             bytes_redacted: run.ingest.redacted_bytes(),
             redacted: run.ingest.redacted_kinds(),
@@ -258,9 +242,8 @@ impl Engine {
             new_commits: outcome.new_commits,
             copies,
             unread: run.ingest.unread(),
-            unknown_version: None,
-            sidecars: CapturedSidecars::default(),
             notes: run.ingest.take_notes(),
+            ..Captured::nothing_of(session, run.prepared.transcript.stamp().length)
         })
     }
 

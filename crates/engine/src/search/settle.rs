@@ -89,14 +89,8 @@ impl From<IndexError> for SettleError {
     }
 }
 
-impl From<EngineError> for SettleError {
-    fn from(error: EngineError) -> Self {
-        Self::Engine(error)
-    }
-}
-
-impl From<StoreError> for SettleError {
-    fn from(error: StoreError) -> Self {
+impl<E: Into<EngineError>> From<E> for SettleError {
+    fn from(error: E) -> Self {
         Self::Engine(error.into())
     }
 }

@@ -77,6 +77,29 @@ pub enum SettingShape {
 }
 
 impl Setting {
+    /// Returns a key that has no flag and takes any text.
+    pub const fn of(key: &'static str, variable: &'static str, default: SettingDefault) -> Self {
+        Self { key, variable, flag: None, about: "", default, shape: SettingShape::Text }
+    }
+
+    /// Has it take these values only.
+    #[must_use]
+    pub const fn takes(self, shape: SettingShape) -> Self {
+        Self { shape, ..self }
+    }
+
+    /// Names the flag of `stemma` that sets it.
+    #[must_use]
+    pub const fn flag(self, flag: &'static str) -> Self {
+        Self { flag: Some(flag), ..self }
+    }
+
+    /// Says what it does.
+    #[must_use]
+    pub const fn about(self, about: &'static str) -> Self {
+        Self { about, ..self }
+    }
+
     /// Finds a key of [`SETTINGS`] by its name.
     pub fn named(key: &str) -> Option<&'static Self> {
         SETTINGS.iter().find(|setting| setting.key == key)

@@ -3,7 +3,8 @@
 use stemmata_runtimes::clients::SidecarKind;
 
 /// Which files beside transcripts are captured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, strum::EnumString)]
+#[strum(serialize_all = "snake_case")]
 pub enum KeptSidecars {
     /// All, backups of the user's files too.
     All,
@@ -12,19 +13,6 @@ pub enum KeptSidecars {
     Results,
     /// None.
     None,
-}
-
-impl std::str::FromStr for KeptSidecars {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        match text {
-            "all" => Ok(Self::All),
-            "results" => Ok(Self::Results),
-            "none" => Ok(Self::None),
-            other => Err(format!("`{other}` is none of `all`, `results` and `none`")),
-        }
-    }
 }
 
 impl KeptSidecars {
