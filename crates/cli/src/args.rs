@@ -102,17 +102,6 @@ pub(crate) enum ColorWhen {
     Never,
 }
 
-impl ColorWhen {
-    /// Returns the word of the configuration.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Always => "always",
-            Self::Never => "never",
-        }
-    }
-}
-
 /// One command.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

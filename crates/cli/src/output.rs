@@ -151,6 +151,11 @@ impl Console {
         }
     }
 
+    /// Says what may be done next.
+    pub(crate) fn hint(&self, text: &str) {
+        self.say(&format!("{}: {text}", Style::Hint.paint("hint")));
+    }
+
     /// Asks something on standard error; the answer is typed behind it.
     pub(crate) fn ask(&self, question: &str) -> Result<(), CliError> {
         let mut stderr = std::io::stderr().lock();

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use clap::ValueEnum as _;
 use serde::Serialize;
 use stemmata_api::Service;
 use stemmata_engine::clients::{self, Client};
@@ -112,7 +113,8 @@ impl App {
         open_for: OpenFor,
     ) -> Result<Self, CliError> {
         let mut config = Config::load(&environment)?;
-        config.flag(&config::COLOR, global.color.map(|when| when.as_str().to_owned()));
+        let color = global.color.and_then(|when| when.to_possible_value());
+        config.flag(&config::COLOR, color.map(|when| when.get_name().to_owned()));
         let mut settings = config.settings(&environment)?;
         if matches!(open_for, OpenFor::Recorder) {
             settings.wait_ms = run::WAIT_MS;
@@ -427,6 +429,20 @@ impl App {
             self.console.json(response)?;
         } else {
             self.console.long_text(&told()?)?;
+        }
+        Ok(Exit::Done)
+    }
+
+    /// As [`App::answer`], for text that is neither paged nor wrapped.
+    pub(crate) fn printed<T: Serialize>(
+        &self,
+        response: &T,
+        told: impl FnOnce() -> Result<String, CliError>,
+    ) -> Result<Exit, CliError> {
+        if self.console.json {
+            self.console.json(response)?
+        } else {
+            self.console.text(&told()?)?
         }
         Ok(Exit::Done)
     }

@@ -28,7 +28,7 @@ pub(crate) fn run(app: &App, args: &Backup) -> Result<Exit, CliError> {
         } else {
             "`stemma verify --repair` repairs what it can; then back up again".to_owned()
         };
-        app.console.say(&format!("{}: {hint}", Style::Hint.paint("hint")));
+        app.console.hint(&hint);
     }
     Ok(if sound { exit } else { Exit::Corrupt })
 }
@@ -70,11 +70,10 @@ pub(crate) fn restore(app: &App, args: &Restore) -> Result<Exit, CliError> {
     let done = host.restore(&from, args.dry_run)?;
     let exit = app.answer(&done, || Ok(restored(app, &done)))?;
     if done.aside.is_some() && !done.dry_run && !app.console.json {
-        app.console.say(&format!(
-            "{}: `stemma import` reads what your clients wrote since the backup; when you miss nothing, delete \
+        app.console.hint(
+            "`stemma import` reads what your clients wrote since the backup; when you miss nothing, delete \
              the folder of the old store",
-            Style::Hint.paint("hint")
-        ));
+        );
     }
     Ok(exit)
 }

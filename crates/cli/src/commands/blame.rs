@@ -65,10 +65,8 @@ fn say_traced(app: &App, answer: &v1::Blame) {
     let first =
         answer.lines.iter().find_map(|line| Some((line.session_id.as_deref()?, line.entry.as_deref()?)));
     if let Some((session, entry)) = first {
-        let hint = Style::Hint.paint("hint");
         let entry: String = entry.chars().take(ENTRY_CHARS).collect();
-        app.console.say(&format!(
-            "{hint}: `stemma fork {session} --at {entry}` starts from a call; `stemma blame -v` shows prompts and reasons"
+        app.console.hint(&format!("`stemma fork {session} --at {entry}` starts from a call; `stemma blame -v` shows prompts and reasons"
         ));
     }
 }

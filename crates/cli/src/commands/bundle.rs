@@ -165,12 +165,7 @@ fn import(app: &App, args: &Import) -> Result<Exit, CliError> {
     let file = open(app, &args.file)?;
     let done = app.service()?.import_bundle(&request, &file, &Control::none())?;
     app.console.notes(&done.notes);
-    if app.console.json {
-        app.console.json(&done)?;
-    } else {
-        app.console.text(&told_import(app, &done)?)?;
-    }
-    Ok(Exit::Done)
+    app.printed(&done, || told_import(app, &done))
 }
 
 fn told_import(app: &App, done: &BundleImported) -> Result<String, CliError> {
@@ -206,12 +201,7 @@ fn show(app: &App, args: &Show) -> Result<Exit, CliError> {
     };
     let file = open(app, &args.file)?;
     let shown = app.service()?.show_bundle(&request, &file, &Control::none())?;
-    if app.console.json {
-        app.console.json(&shown)?;
-    } else {
-        app.console.text(&told_show(app, &shown))?;
-    }
-    Ok(Exit::Done)
+    app.printed(&shown, || Ok(told_show(app, &shown)))
 }
 
 fn told_show(app: &App, summary: &BundleShown) -> String {
@@ -263,12 +253,7 @@ fn have(app: &App, args: &Have) -> Result<Exit, CliError> {
     let (commits, project) = chosen(app, &args.chains)?;
     let request = BundleHaveRequest { commits, project, all: args.chains.all };
     let have = app.service()?.bundle_have(&request)?;
-    if app.console.json {
-        app.console.json(&have)?;
-    } else {
-        app.console.text(&render_have(&have.commits))?;
-    }
-    Ok(Exit::Done)
+    app.printed(&have, || Ok(render_have(&have.commits)))
 }
 
 /// Lists ids; whole ones where they need not be in the store.

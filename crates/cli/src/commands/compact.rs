@@ -96,12 +96,11 @@ fn told(made: &Compacted, ids: ShortIds) -> String {
 }
 
 fn say_next(app: &App, made: &Compacted, ids: ShortIds) -> Result<(), CliError> {
-    let hint = Style::Hint.paint("hint");
     match made.id {
         Some(id) => {
             let (resume, id) = (uncompact::resume_command(app, id, &ids.cut(id))?, ids.cut(id));
-            app.console.say(&format!(
-                "{hint}: `{resume}` continues from the summary, `stemma diff {id}` names what it lost, \
+            app.console.hint(&format!(
+                "`{resume}` continues from the summary, `stemma diff {id}` names what it lost, \
                  `stemma uncompact {id}` leads back"
             ));
         }

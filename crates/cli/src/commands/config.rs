@@ -112,10 +112,8 @@ fn explain_settings(app: &App) -> Result<Exit, CliError> {
         }
         app.console.text(&table.render(app.console.width))?;
     }
-    app.console.say(&format!(
-        "{}: these are the limits of any window; `--window N` or `--model NAME` shows them in tokens",
-        Style::Hint.paint("hint")
-    ));
+    app.console
+        .hint("these are the limits of any window; `--window N` or `--model NAME` shows them in tokens");
     Ok(Exit::Done)
 }
 
@@ -146,12 +144,8 @@ fn explain_window(app: &App, tokens: Option<u64>, model: Option<&str>) -> Result
 
 fn path(app: &App) -> Result<Exit, CliError> {
     let path = file(app)?.to_string_lossy().into_owned();
-    if app.console.json {
-        app.console.json(&v1::ConfigPath { path })?;
-    } else {
-        app.console.text(&format!("{path}\n"))?;
-    }
-    Ok(Exit::Done)
+    let told = format!("{path}\n");
+    app.printed(&v1::ConfigPath { path }, || Ok(told))
 }
 
 fn set(app: &App, key: &'static Setting, value: &str) -> Result<Exit, CliError> {
@@ -196,14 +190,11 @@ fn unset(app: &App, key: &'static Setting) -> Result<Exit, CliError> {
         config::Config::load(&app.environment)?
     };
     let entry = wire(&config.explain(key));
-    if app.console.json {
-        app.console.json(&entry)?;
-        return Ok(Exit::Done);
-    }
-    let from = entry.origin.as_deref().unwrap_or("default");
-    let value = entry.value.unwrap_or_else(|| key.default.to_string());
-    app.console.text(&format!("{} = {value} ({from})\n", key.key))?;
-    Ok(Exit::Done)
+    app.printed(&entry, || {
+        let from = entry.origin.as_deref().unwrap_or("default");
+        let value = entry.value.clone().unwrap_or_else(|| key.default.to_string());
+        Ok(format!("{} = {value} ({from})\n", key.key))
+    })
 }
 
 /// Refuses limits of a window that contradict each other, since every command that guards a window would fail later.

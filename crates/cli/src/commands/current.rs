@@ -19,10 +19,5 @@ pub(crate) fn run(app: &App, args: &Current) -> Result<Exit, CliError> {
     let current = app.opened_host()?.current(&whose, &app.environment.current_dir)?;
     current.unread.iter().for_each(|unread| app.console.warn(unread));
     app.console.notes(&current.notes);
-    if app.console.json {
-        app.console.json(&current.named)?;
-    } else {
-        app.console.text(&format!("{}\n", current.named.id))?;
-    }
-    Ok(Exit::Done)
+    app.printed(&current.named, || Ok(format!("{}\n", current.named.id)))
 }

@@ -116,8 +116,7 @@ fn add_task(app: &App, text: &str, which: &Which) -> Result<Exit, CliError> {
     let done = app.service()?.decide(&request)?;
     let exit = added(app, "task", text, &done)?;
     if !app.console.json {
-        let hint = Style::Hint.paint("hint");
-        app.console.say(&format!("{hint}: finish it with `stemma task done {}`", done.last));
+        app.console.hint(&format!("finish it with `stemma task done {}`", done.last));
     }
     Ok(exit)
 }

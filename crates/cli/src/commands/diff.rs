@@ -71,15 +71,12 @@ fn lost(app: &App, args: &browse::Diff) -> Result<Exit, CliError> {
         Ok(lists.text)
     })?;
     if !app.console.json {
-        let hint = Style::Hint.paint("hint");
         let resume = uncompact::resume_command(app, diff.before, &ids.cut(diff.before))?;
         if !args.details {
-            app.console
-                .say(&format!("{hint}: `stemma diff {} --details` lists them", quoted(&args.reference)));
+            app.console.hint(&format!("`stemma diff {} --details` lists them", quoted(&args.reference)));
         }
-        app.console.say(&format!(
-            "{hint}: nothing is gone for good: `{resume}` continues from before the compaction"
-        ));
+        app.console
+            .hint(&format!("nothing is gone for good: `{resume}` continues from before the compaction"));
     }
     Ok(exit)
 }
@@ -146,10 +143,9 @@ fn compared(app: &App, args: &browse::Diff, other: &str) -> Result<Exit, CliErro
         Ok(lists.text)
     })?;
     if !app.console.json && !args.details {
-        let hint = Style::Hint.paint("hint");
         let (one, other) = (quoted(&args.reference), quoted(other));
-        app.console.say(&format!(
-            "{hint}: `stemma diff {one} {other} --details` lists files, commands, errors and decisions"
+        app.console.hint(&format!(
+            "`stemma diff {one} {other} --details` lists files, commands, errors and decisions"
         ));
     }
     Ok(exit)

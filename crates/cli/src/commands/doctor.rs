@@ -10,7 +10,7 @@ use stemmata_service::NamedFile;
 use crate::args::maintain::Doctor;
 use crate::errors::{CliError, Exit};
 use crate::output::left_out;
-use crate::output::size::{self, many};
+use crate::output::size::{self, many, plural};
 use crate::output::style::Style;
 use crate::wiring::App;
 
@@ -73,18 +73,15 @@ fn is_subagent(diagnosis: &Diagnosis) -> bool {
 
 fn say_verdict(app: &App, diagnoses: &[Diagnosis]) {
     let lossy = diagnoses.iter().filter(|diagnosis| !diagnosis.ok).count();
-    let files = many(u64::try_from(diagnoses.len()).unwrap_or(u64::MAX), "transcript");
+    let files = plural(diagnoses.len(), "transcript");
     app.console.say(&match lossy {
         0 => format!("{files} checked: OK"),
         lossy => format!("{files} checked: {lossy} would be refused or lose history"),
     });
-    let hint = Style::Hint.paint("hint");
     if let Some(session) = diagnoses.iter().find_map(|diagnosis| diagnosis.recoverable.as_ref()) {
-        app.console
-            .say(&format!("{hint}: the store has it intact: `stemma recover {session}` gives it back"));
+        app.console.hint(&format!("the store has it intact: `stemma recover {session}` gives it back"));
     } else if lossy > 0 {
-        app.console
-            .say(&format!("{hint}: `stemma repair FILE` writes a repaired copy and lists what it changed"));
+        app.console.hint("`stemma repair FILE` writes a repaired copy and lists what it changed");
     }
 }
 

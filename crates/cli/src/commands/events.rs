@@ -206,10 +206,7 @@ fn show(app: &App, request: EventsRequest, may_be_cut: bool) -> Result<Exit, Cli
         let last = page.last.parse().unwrap_or(0);
         app.console.say(&format!("No event matches; {} has {}", page.ledger, many(last, "event")));
     } else if let Some(next) = page.next.filter(|_| may_be_cut) {
-        app.console.say(&format!(
-            "{}: there may be more: `--after {next}` continues, `-n` shows more at once",
-            Style::Hint.paint("hint")
-        ));
+        app.console.hint(&format!("there may be more: `--after {next}` continues, `-n` shows more at once"));
     }
     Ok(Exit::Done)
 }

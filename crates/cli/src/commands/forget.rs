@@ -12,10 +12,10 @@ use crate::commands::undo;
 use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::session;
-use crate::output::size::{self, many};
+use crate::output::size::{self, many, more, plural};
 use crate::output::style::{Style, tame};
 use crate::wiring::App;
-use stemmata_model::SessionId;
+use stemmata_model::{SessionId, to_u64};
 
 /// Lines of one kind that people see; `--json` has all.
 const LINES_MAX: usize = 10;
@@ -152,14 +152,12 @@ fn told(app: &App, done: &v1::Forget) -> Result<String, CliError> {
     for (id, title) in ids.iter().zip(&done.titles) {
         put!(text, "{}  {}\n", Style::Id.paint(id), session::title_of(title));
     }
-    if done.sessions.len() > LINES_MAX {
-        put!(text, "… and {} more\n", done.sessions.len() - LINES_MAX);
-    }
+    text.push_str(&more(done.sessions.len(), LINES_MAX, "", ""));
     if is_nothing(done) {
         put!(text, "Nothing {} forgotten.\n", if dry_run { "would be" } else { "was" });
     } else {
         let verb = if dry_run { "Would forget" } else { "Forgot" };
-        let gone = count(done.removed.len() + done.cut.len() + done.cut_too.len());
+        let gone = to_u64(done.removed.len() + done.cut.len() + done.cut_too.len());
         put!(
             text,
             "{}: {}, {} of content",
@@ -174,7 +172,7 @@ fn told(app: &App, done: &v1::Forget) -> Result<String, CliError> {
             put!(text, ", {}", many(done.events, "event"));
         }
         if !done.cut.is_empty() {
-            put!(text, "; {}", holes(count(done.cut.len() + done.cut_too.len()), dry_run));
+            put!(text, "; {}", holes(to_u64(done.cut.len() + done.cut_too.len()), dry_run));
         }
         text.push('\n');
         for ledger in done.ledgers.iter().take(LINES_MAX) {
@@ -184,7 +182,7 @@ fn told(app: &App, done: &v1::Forget) -> Result<String, CliError> {
             put!(text, "… and of {} more ledgers\n", done.ledgers.len() - LINES_MAX);
         }
         if !done.sealed.is_empty() {
-            let sealed = many(count(done.sealed.len()), "commit");
+            let sealed = plural(done.sealed.len(), "commit");
             put!(
                 text,
                 "{sealed} came here without content; nothing {} it now\n",
@@ -201,7 +199,7 @@ fn told(app: &App, done: &v1::Forget) -> Result<String, CliError> {
         ("tag", "tagged"),
     ] {
         if keeps(reason) > 0 {
-            put!(text, "Stays: {}, {words}\n", many(count(keeps(reason)), "commit"));
+            put!(text, "Stays: {}, {words}\n", plural(keeps(reason), "commit"));
         }
     }
     text.push_str(&told_others(app, done)?);
@@ -220,9 +218,7 @@ fn told_left(app: &App, done: &v1::Forget) -> String {
         let verb = if done.dry_run { "Would stay" } else { "Stays" };
         put!(text, "{verb} on disk: {}\n", app.environment.shown(Path::new(path)));
     }
-    if done.transcripts_left.len() > LINES_MAX {
-        put!(text, "… and {} more transcripts\n", done.transcripts_left.len() - LINES_MAX);
-    }
+    text.push_str(&more(done.transcripts_left.len(), LINES_MAX, "", " transcripts"));
     text.push_str(&told_stores_left(app, &done.stores_left, done.dry_run));
     let commits = done.removed.iter().chain(&done.cut).map(ToString::to_string);
     let mut ids = done.sessions.iter().map(ToString::to_string).chain(commits);
@@ -258,22 +254,18 @@ fn told_others(app: &App, done: &v1::Forget) -> Result<String, CliError> {
             whose(app, branch.session_id.as_ref(), branch.title.as_deref())?
         );
     }
-    if branches.len() > LINES_MAX {
-        put!(text, "  … and {} more branches\n", branches.len() - LINES_MAX);
-    }
+    text.push_str(&more(branches.len(), LINES_MAX, "  ", " branches"));
     for copy in done.copies.iter().take(LINES_MAX) {
-        let shared = many(count(copy.commits.len()), "commit");
+        let shared = plural(copy.commits.len(), "commit");
         put!(
             text,
             "  the same entries in {shared}  {}\n",
             whose(app, copy.session_id.as_ref(), copy.title.as_deref())?
         );
     }
-    if done.copies.len() > LINES_MAX {
-        put!(text, "  … and {} more copies\n", done.copies.len() - LINES_MAX);
-    }
+    text.push_str(&more(done.copies.len(), LINES_MAX, "  ", " copies"));
     if !done.spared.is_empty() {
-        let spared = many(count(done.spared.len()), "commit");
+        let spared = plural(done.spared.len(), "commit");
         put!(text, "Spared: {spared} of them, pinned or tagged (`--even-pinned`)\n");
     }
     Ok(text)
@@ -292,8 +284,4 @@ fn holes(count: u64, dry_run: bool) -> String {
         (false, 1) => "1 is an empty placeholder now".to_owned(),
         (false, _) => format!("{count} are empty placeholders now"),
     }
-}
-
-fn count(length: usize) -> u64 {
-    u64::try_from(length).unwrap_or(u64::MAX)
 }

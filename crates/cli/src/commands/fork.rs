@@ -43,6 +43,6 @@ pub(crate) fn run(app: &App, args: &Fork) -> Result<Exit, CliError> {
         app.environment.shown(Path::new(&placed.path)),
     ))?;
     place::say_prompt(app, &placed);
-    app.console.say(&format!("{}: `{command}` starts it", Style::Hint.paint("hint")));
+    app.console.hint(&format!("`{command}` starts it"));
     Ok(Exit::Done)
 }

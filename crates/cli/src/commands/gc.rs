@@ -8,7 +8,7 @@ use crate::commands::confirm::{Final, confirmed, shown, unasked, warn_unfinished
 use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::session;
-use crate::output::size::{self, many};
+use crate::output::size::{self, many, more};
 use crate::output::style::Style;
 use crate::wiring::App;
 
@@ -64,9 +64,7 @@ fn told(app: &App, done: &Collected) -> Result<String, CliError> {
         let title = session::title_of(retired.title.as_deref().unwrap_or_default());
         put!(text, "{id}  {title} ({})\n", retired.because);
     }
-    if done.retired.len() > LINES_MAX {
-        put!(text, "… and {} more sessions\n", done.retired.len() - LINES_MAX);
-    }
+    text.push_str(&more(done.retired.len(), LINES_MAX, "", " sessions"));
     if done.sidecars > 0 {
         put!(text, "with {} beside transcripts\n", many(done.sidecars, "file"));
     }

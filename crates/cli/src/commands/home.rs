@@ -26,12 +26,7 @@ const ALL_MAX: usize = 100_000;
 pub(crate) fn run(app: &App) -> Result<Exit, CliError> {
     app.service()?;
     let found = inventory(app, COUNTED_MAX)?;
-    if app.console.json {
-        app.console.json(&found)?;
-        return Ok(Exit::Done);
-    }
-    app.console.text(&page(app, &found)?)?;
-    Ok(Exit::Done)
+    app.printed(&found, || page(app, &found))
 }
 
 fn inventory(app: &App, sessions_max: usize) -> Result<Inventory, CliError> {

@@ -117,11 +117,8 @@ fn nothing_found(app: &App, host: &Host) {
         looked.map(|(client, folder)| format!("{client}: {}", app.environment.shown(&folder))).collect();
     let looked = if looked.is_empty() { "no home directory".to_owned() } else { looked.join(", ") };
     app.console.say(&format!("No sessions on this machine yet (looked in {looked})."));
-    app.console.say(&format!(
-        "{}: `stemma import examples/` reads the small sessions that come with the source, and `stemma import PATH` \
-         any transcript or folder",
-        Style::Hint.paint("hint")
-    ));
+    app.console.hint("`stemma import examples/` reads the small sessions that come with the source, and `stemma import PATH` \
+         any transcript or folder");
 }
 
 /// Shows how far the work is, where a person watches.
@@ -402,15 +399,14 @@ fn next_step(app: &App, paths: &[PathBuf], result: &Imported) -> Result<(), CliE
 
 /// Says how to go on with the newest session that a client can continue.
 fn say_next(app: &App, newest: &[v1::Session]) {
-    let hint = Style::Hint.paint("hint");
     let placeable = newest.iter().find(|session| App::is_continued(&session.client));
     if let Some(session) = placeable {
         let id = session::short(session);
-        app.console.say(&format!("{hint}: `stemma resume {id}` continues it, `stemma show {id}` reads it"));
+        app.console.hint(&format!("`stemma resume {id}` continues it, `stemma show {id}` reads it"));
     } else if let Some(session) = newest.first() {
         let id = session::short(session);
         let resume = App::resume_command(&id, &session.client);
-        app.console.say(&format!("{hint}: `stemma show {id}` reads it, `{resume}` continues it elsewhere"));
+        app.console.hint(&format!("`stemma show {id}` reads it, `{resume}` continues it elsewhere"));
     }
 }
 

@@ -90,12 +90,11 @@ pub(crate) fn say_rest(app: &App, is_cut: bool) {
 
 /// Says that a listing goes on.
 pub(crate) fn say_cut(app: &App) {
-    app.console.say(&format!("{}: there are more; `-n 0` shows all", Style::Hint.paint("hint")));
+    app.console.hint("there are more; `-n 0` shows all");
 }
 
 /// Says that there is nothing to list, and what to do about it.
 pub(crate) fn nothing(app: &App, request: &SessionsRequest) {
-    let hint = Style::Hint.paint("hint");
     let is_of_time = request.since.or(request.until).is_some();
     let is_filtered = is_of_time
         || [&request.client, &request.branch, &request.title].iter().any(|filter| filter.is_some());
@@ -103,20 +102,17 @@ pub(crate) fn nothing(app: &App, request: &SessionsRequest) {
         _ if is_filtered => {
             app.console.say("No sessions match.");
             let words = request.title.as_deref().map_or_else(|| "WORDS".to_owned(), quoted);
-            app.console.say(&format!(
-                "{hint}: `stemma search {words}` finds what was said, `stemma list` shows all"
-            ));
+            app.console
+                .hint(&format!("`stemma search {words}` finds what was said, `stemma list` shows all"));
         }
         Some(project) => {
             app.console.say(&format!("No sessions that worked in {project}."));
-            app.console.say(&format!(
-                "{hint}: `stemma list` shows those of every directory; where the project was moved, `stemma ledger adopt OLD-FOLDER` \
-                 here makes its sessions count"
-            ));
+            app.console.hint("`stemma list` shows those of every directory; where the project was moved, `stemma ledger adopt OLD-FOLDER` \
+                 here makes its sessions count");
         }
         None => {
             app.console.say("No sessions yet.");
-            app.console.say(&format!("{hint}: `stemma import` reads the sessions of this machine"));
+            app.console.hint("`stemma import` reads the sessions of this machine");
         }
     }
 }

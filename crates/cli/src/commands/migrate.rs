@@ -72,10 +72,8 @@ fn roll_back(app: &App, args: &Migrate) -> Result<Exit, CliError> {
             app.environment.shown(aside.as_ref())
         ))
     })?;
-    app.console.say(&format!(
-        "{}: use the older `stemma` now; this one brings the store up to date again when it opens it",
-        Style::Hint.paint("hint")
-    ));
+    app.console
+        .hint("use the older `stemma` now; this one brings the store up to date again when it opens it");
     Ok(exit)
 }
 

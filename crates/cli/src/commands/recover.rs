@@ -36,8 +36,7 @@ pub(crate) fn run(app: &App, args: &Recover) -> Result<Exit, CliError> {
     if recovered.dry_run {
         app.console.say("Nothing was written (`--dry-run`)");
     } else if recovered.files.iter().any(|file| file.what == "beside") {
-        let hint = Style::Hint.paint("hint");
-        app.console.say(&format!("{hint}: `stemma recover {session} --replace` puts it in place"));
+        app.console.hint(&format!("`stemma recover {session} --replace` puts it in place"));
     }
     Ok(Exit::Done)
 }

@@ -5,7 +5,6 @@ use stemmata_api::v1::{ResolveRequest, ResolveScope};
 use crate::args::browse::Resolve;
 use crate::commands::log;
 use crate::errors::{CliError, Exit};
-use crate::output::style::Style;
 use crate::output::time;
 use crate::wiring::App;
 
@@ -15,10 +14,7 @@ pub(crate) fn run(app: &App, args: &Resolve) -> Result<Exit, CliError> {
     let found = app.service()?.resolve(&ResolveRequest { scope: scope(app, args)?, at })?;
     let exit = app.answer(&found, || log::commit_table(app, &found.commits))?;
     if found.commits.len() > 1 && !app.console.json {
-        let hint = Style::Hint.paint("hint");
-        app.console.say(&format!(
-            "{hint}: several branches have a commit at that time; `stemma show REF` shows each"
-        ));
+        app.console.hint("several branches have a commit at that time; `stemma show REF` shows each");
     }
     Ok(exit)
 }

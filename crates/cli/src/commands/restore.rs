@@ -23,10 +23,7 @@ pub(crate) fn run(app: &App, args: &Restore) -> Result<Exit, CliError> {
         Ok(told(app, &restored))
     })?;
     if !args.repair && !app.console.json {
-        let hint = Style::Hint.paint("hint");
-        app.console.say(&format!(
-            "{hint}: this is the ledger; `stemma restore DIR` puts a backup in the place of the store"
-        ));
+        app.console.hint("this is the ledger; `stemma restore DIR` puts a backup in the place of the store");
     }
     Ok(if restored.reducers.is_empty() { Exit::Corrupt } else { done })
 }

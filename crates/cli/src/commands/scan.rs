@@ -11,7 +11,7 @@ use crate::args::secrets::Scan;
 use crate::commands::unread;
 use crate::errors::{CliError, Exit};
 use crate::output::put;
-use crate::output::size::{self, many};
+use crate::output::size::{self, many, more, plural};
 use crate::output::style::{Style, tame};
 use crate::wiring::App;
 
@@ -52,7 +52,7 @@ fn told(app: &App, scanned: &Scanned) -> Result<String, CliError> {
     } else if found.is_empty() {
         put!(text, "{}: nothing found in {looked}\n", Style::Good.paint("Clean"));
     } else {
-        let all = many(u64::try_from(found.len()).unwrap_or(u64::MAX), "finding");
+        let all = plural(found.len(), "finding");
         put!(text, "{}: {all} in {looked}\n", Style::Warning.paint("Found"));
         let hint = Style::Hint.paint("hint");
         let all = if found.iter().all(|found| found.commit.is_some()) { "REF" } else { "--all" };
@@ -89,9 +89,7 @@ fn findings(app: &App, found: &[ScanFinding]) -> Result<String, CliError> {
         };
         put!(text, "{holder}  {place}{}  {}\n", one.kind, Style::Faint.paint(&one.fingerprint));
     }
-    if found.len() > shown.len() {
-        put!(text, "… and {} more\n", found.len() - shown.len());
-    }
+    text.push_str(&more(found.len(), shown.len(), "", ""));
     let mut kinds: BTreeMap<&str, (u64, std::collections::BTreeSet<&str>)> = BTreeMap::new();
     for one in found {
         let (count, distinct) = kinds.entry(&one.kind).or_default();

@@ -9,7 +9,7 @@ use crate::commands::unread;
 use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::session;
-use crate::output::size::many;
+use crate::output::size::{many, more, plural};
 use crate::output::style::Style;
 use crate::wiring::App;
 
@@ -61,11 +61,10 @@ fn show(app: &App, done: &Scrubbed) -> Result<Exit, CliError> {
     }
     warn_unfinished(app, done.unfinished.as_deref());
     if !done.dry_run && !is_nothing(done) {
-        let hint = Style::Hint.paint("hint");
-        app.console.say(&format!(
-            "{hint}: rotate these secrets: clients' transcripts, bundles and backups still hold them; `stemma scan` \
-             finds them in other sessions"
-        ));
+        app.console.hint(
+            "rotate these secrets: clients' transcripts, bundles and backups still hold them; `stemma scan` \
+             finds them in other sessions",
+        );
     }
     Ok(exit(done))
 }
@@ -112,9 +111,7 @@ fn told(app: &App, done: &Scrubbed) -> Result<String, CliError> {
     for (id, title) in ids.iter().zip(&done.titles) {
         put!(text, "  {}  {}\n", Style::Id.paint(id), session::title_of(title));
     }
-    if done.sessions.len() > LINES_MAX {
-        put!(text, "  … and {} more sessions\n", done.sessions.len() - LINES_MAX);
-    }
+    text.push_str(&more(done.sessions.len(), LINES_MAX, "  ", " sessions"));
     Ok(text)
 }
 
@@ -131,12 +128,8 @@ fn told_of_ledgers(done: &Scrubbed) -> String {
         if done.dry_run { ("Would forget", done.events) } else { ("Forgot", done.events_forgotten) };
     put!(text, "{}: {}", Style::Warning.paint(verb), many(events, "event"));
     if !done.ledgers.is_empty() {
-        put!(text, "; what was derived from the events of {}", many(count(done.ledgers.len()), "ledger"));
+        put!(text, "; what was derived from the events of {}", plural(done.ledgers.len(), "ledger"));
     }
     text.push('\n');
     text
-}
-
-fn count(length: usize) -> u64 {
-    u64::try_from(length).unwrap_or(u64::MAX)
 }

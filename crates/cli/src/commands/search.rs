@@ -16,7 +16,6 @@ use crate::args::give::{Fork, Placement, Resume};
 use crate::args::search::Search;
 use crate::commands::{fork, here, project, resume, show};
 use crate::errors::{CliError, Exit};
-use crate::output::style::Style;
 use crate::output::time;
 use crate::pick::Act;
 use crate::wiring::App;
@@ -224,7 +223,6 @@ fn nothing(app: &App, request: &SearchRequest, found: &SearchHits) {
     if found.notes.iter().any(|note| SAYS_WHY.contains(&note.code.as_str())) {
         return;
     }
-    let hint = Style::Hint.paint("hint");
     let next = match request.form {
         SearchForm::Words => {
             "`--literal` searches for the text as it is; `stemma import` reads what clients wrote since"
@@ -234,5 +232,5 @@ fn nothing(app: &App, request: &SearchRequest, found: &SearchHits) {
             "without `--literal` or `--regex` words are found in all their forms"
         }
     };
-    app.console.say(&format!("{hint}: {next}"));
+    app.console.hint(next);
 }

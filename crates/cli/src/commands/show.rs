@@ -14,7 +14,6 @@ use stemmata_api::{Code, Problem};
 use crate::args::browse::Show;
 use crate::commands::launch::quoted;
 use crate::errors::{CliError, Exit};
-use crate::output::style::Style;
 use crate::wiring::App;
 use stemmata_model::CommitId;
 
@@ -160,7 +159,7 @@ fn hint_at_turns(app: &App, args: &Show, shown: &Commit) {
     let last =
         shown.overview.iter().flat_map(|overview| &overview.turns).filter_map(|turn| turn.number).max();
     if let Some(last) = last.filter(|_| !app.console.json) {
-        let (hint, turn) = (Style::Hint.paint("hint"), quoted(&format!("{}:{last}", args.reference)));
-        app.console.say(&format!("{hint}: `stemma show {turn}` shows the turn of prompt {last}"));
+        let turn = quoted(&format!("{}:{last}", args.reference));
+        app.console.hint(&format!("`stemma show {turn}` shows the turn of prompt {last}"));
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn run(app: &App, args: &Arguments) -> Result<Exit, CliError> {
         app.console.notes(&stats.notes);
         if stats.rows.is_empty() {
             app.console.say("Nothing to count.");
-            app.console.say(&format!("{}: `stemma list` shows the sessions", Style::Hint.paint("hint")));
+            app.console.hint("`stemma list` shows the sessions");
             return Ok(Exit::Done);
         }
     }

@@ -8,7 +8,7 @@ use stemmata_service::StatusRequest;
 use crate::commands::exclude;
 use crate::errors::{CliError, Exit};
 use crate::output::put;
-use crate::output::size::{self, many, plural};
+use crate::output::size::{self, many, more, plural};
 use crate::output::style::Style;
 use crate::output::table::{Column, Table, cell};
 use crate::output::{left_out, session, time};
@@ -32,9 +32,8 @@ pub(crate) fn run(app: &App) -> Result<Exit, CliError> {
     if app.console.json {
         return Ok(Exit::Done);
     }
-    let hint = Style::Hint.paint("hint");
     if !status.pending.is_empty() {
-        app.console.say(&format!("{hint}: `stemma import` reads what is new"));
+        app.console.hint("`stemma import` reads what is new");
     } else if status.homes.is_empty() && status.usage.as_ref().is_none_or(|usage| usage.commits == 0) {
         app.console.say(&examples_hint());
     }
@@ -187,8 +186,6 @@ fn waiting_lines(app: &App, status: &v1::Status) -> String {
         let stopped = stopped.unwrap_or_default();
         put!(text, "  {:<7}  {:>7}  {path}{stopped}\n", file.state, size::bytes(file.bytes));
     }
-    if status.pending.len() > LISTED_MAX {
-        put!(text, "  … and {} more (`--json` lists all)\n", status.pending.len() - LISTED_MAX);
-    }
+    text.push_str(&more(status.pending.len(), LISTED_MAX, "  ", " (`--json` lists all)"));
     text
 }

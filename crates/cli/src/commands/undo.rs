@@ -10,7 +10,7 @@ use crate::commands::confirm::{Final, confirmed};
 use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::session;
-use crate::output::size::many;
+use crate::output::size::{more, plural};
 use crate::output::style::{Style, tame};
 use crate::wiring::App;
 
@@ -54,7 +54,7 @@ fn removed(app: &App, which: CopiesWanted, dry_run: bool) -> Result<CopiesRemove
 fn told(app: &App, done: &CopiesRemoved) -> String {
     let mut text = String::new();
     let verb = if done.dry_run { "Would remove" } else { "Removed" };
-    let count = |copies: &[IdleCopy]| many(u64::try_from(copies.len()).unwrap_or(u64::MAX), "copy");
+    let count = |copies: &[IdleCopy]| plural(copies.len(), "copy");
     let mut listed = |heading: String, copies: &[IdleCopy]| {
         if copies.is_empty() {
             return;
@@ -68,9 +68,7 @@ fn told(app: &App, done: &CopiesRemoved) -> String {
             let because = copy.because.as_deref().map(|why| format!(": {}", tame(why))).unwrap_or_default();
             put!(text, "    {}{because}\n", Style::Faint.paint(&path));
         }
-        if copies.len() > LINES_MAX {
-            put!(text, "  … and {} more\n", copies.len() - LINES_MAX);
-        }
+        text.push_str(&more(copies.len(), LINES_MAX, "  ", ""));
     };
     listed(
         format!("{} {} that nobody continued:", Style::Warning.paint(verb), count(&done.removed)),

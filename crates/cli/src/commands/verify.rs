@@ -29,11 +29,8 @@ fn repair(app: &App, from: &[PathBuf]) -> Result<Exit, CliError> {
 fn show(app: &App, result: &v1::Verify) -> Result<Exit, CliError> {
     app.answer(result, || Ok(told(result)))?;
     if !app.console.json && !result.ok {
-        let hint = Style::Hint.paint("hint");
-        app.console.say(&format!(
-                "{hint}: `stemma verify --repair --from BACKUP` repairs from a backup, another store or a bundle, `stemma restore BACKUP` replaces the store; \
-                 importing the same transcripts into a new `STEMMATA_HOME` gives the same commits; keep this store until then"
-            ));
+        app.console.hint("`stemma verify --repair --from BACKUP` repairs from a backup, another store or a bundle, `stemma restore BACKUP` replaces the store; \
+                 importing the same transcripts into a new `STEMMATA_HOME` gives the same commits; keep this store until then");
     }
     Ok(if result.ok { Exit::Done } else { Exit::Corrupt })
 }

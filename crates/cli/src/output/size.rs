@@ -21,6 +21,11 @@ pub(crate) fn many(count: u64, word: &str) -> String {
     format!("{} {}", grouped(count), stemmata_model::noun_of(count, word))
 }
 
+/// Returns the line behind the first of many rows that says how many are left out, where some are: `… and 3 more sessions`.
+pub(crate) fn more(rows: usize, shown: usize, indent: &str, what: &str) -> String {
+    if rows > shown { format!("{indent}… and {} more{what}\n", rows - shown) } else { String::new() }
+}
+
 /// Returns the digits of a number in groups of three.
 pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();

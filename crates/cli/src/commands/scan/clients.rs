@@ -8,7 +8,7 @@ use stemmata_api::v1::{ClientFinding, ClientScan};
 
 use crate::errors::{CliError, Exit};
 use crate::output::put;
-use crate::output::size::{self, many, plural};
+use crate::output::size::{self, many, more, plural};
 use crate::output::style::{Style, tame};
 use crate::wiring::App;
 
@@ -27,10 +27,9 @@ pub(super) fn run(app: &App, limit: u64) -> Result<Exit, CliError> {
     }
     app.answer(&scanned, || Ok(text(app, &scanned)))?;
     if !app.console.json && !scanned.findings.is_empty() {
-        let hint = Style::Hint.paint("hint");
-        app.console.say(&format!(
-            "{hint}: rotate these secrets: they are in plain text in the clients' files, whatever Stemmata redacts"
-        ));
+        app.console.hint(
+            "rotate these secrets: they are in plain text in the clients' files, whatever Stemmata redacts",
+        );
     }
     Ok(match (scanned.findings.is_empty(), scanned.unread.is_empty()) {
         (true, true) => Exit::Done,
@@ -56,9 +55,7 @@ fn text(app: &App, scanned: &ClientScan) -> String {
         for row in rows.iter().take(LINES_MAX) {
             put!(text, "{row}\n");
         }
-        if rows.len() > LINES_MAX {
-            put!(text, "  … and {} more\n", rows.len() - LINES_MAX);
-        }
+        text.push_str(&more(rows.len(), LINES_MAX, "  ", ""));
     }
     let read = format!("{} ({})", many(scanned.files, "transcript"), size::bytes(scanned.bytes));
     if scanned.findings.is_empty() {
