@@ -109,6 +109,13 @@ impl Losses {
         self.list(Loss { entry, action: LossAction::Kept, part, reason, tool });
     }
 
+    /// Ends a report. It is equal then to one that was read from its JSON.
+    #[must_use]
+    pub fn ended(mut self) -> Self {
+        self.last_changed = None;
+        self
+    }
+
     fn list(&mut self, loss: Loss) {
         if self.entries.len() < LOSSES_MAX {
             self.entries.push(loss);

@@ -65,7 +65,7 @@ pub fn translate_from(stop: PlanStop, entries: Vec<Entry>, from: &FormatId, to: 
     for entry in entries {
         translator.entry(entry, is_side);
     }
-    Translated { entries: translator.out, report: translator.report, skipped_compactions }
+    Translated { entries: translator.out, report: translator.report.ended(), skipped_compactions }
 }
 
 /// A conversation as a model sees it.

@@ -140,6 +140,8 @@ fn what_only_one_provider_can_read_is_dropped_for_another_and_said() {
     let (there, report) = across(&bytes, &Codex::LEGACY, &ClaudeCode);
     let losses: Vec<_> = report.entries.iter().map(|loss| (loss.action, loss.part.as_str())).collect();
     assert_eq!(losses, [(LossAction::Dropped, "thinking"), (LossAction::Changed, "opaque")]);
+    let json = serde_json::to_string(&report).expect("JSON");
+    assert_eq!(serde_json::from_str::<Losses>(&json).expect("a report"), report);
     assert_eq!(report.entries[0].reason, "a thought that only OpenAI can read");
     assert_eq!((report.kept, report.dropped, report.changed, report.unsaid), (3, 1, 1, 2));
     assert!(!String::from_utf8(there).expect("text").contains("gAAAA"));
