@@ -93,32 +93,6 @@ impl<E: Into<EngineError>> From<E> for Fault {
     }
 }
 
-/// Returns what is counted of a bundle before its first record.
-const fn nothing() -> BundleShown {
-    BundleShown {
-        tips: Vec::new(),
-        prerequisites: Vec::new(),
-        commits: 0,
-        forgotten: 0,
-        contents: 0,
-        needed_contents: 0,
-        unchecked: 0,
-        content_bytes: 0,
-        bytes: 0,
-        sightings: 0,
-        changes: 0,
-        links: 0,
-        placements: 0,
-        session_count: 0,
-        sidecars: 0,
-        sidecar_commits: 0,
-        sessions: Vec::new(),
-        formats: BTreeSet::new(),
-        machines: BTreeSet::new(),
-        rules: BTreeSet::new(),
-    }
-}
-
 /// Reads a bundle whole and checks everything; with a store, what it continues has to be there.
 pub(super) fn check(
     source: &dyn BundleSource,
@@ -131,7 +105,7 @@ pub(super) fn check(
         limits,
         blocks: Blocks::new(source),
         found: Checked {
-            summary: nothing(),
+            summary: BundleShown::default(),
             commits: Vec::new(),
             literals: Vec::new(),
             composed: Vec::new(),

@@ -13,7 +13,7 @@ use crate::capture::policy::CapturePolicy;
 use crate::capture::sidecars::KeptSidecars;
 use crate::efforts::EffortSlot;
 use crate::ports::{Clock, NewIds};
-use crate::scrubbing::{ProjectTrust, Scrubbing, StoreRules, UntrustedMet};
+use crate::scrubbing::{Scrubbing, StoreRules};
 use crate::search::IndexSlot;
 
 impl Engine {
@@ -96,13 +96,6 @@ impl Engine {
     pub fn with_rules(mut self, rules: StoreRules) -> Self {
         let (trust, untrusted) = (self.scrubbing.trust.clone(), self.scrubbing.untrusted.clone());
         self.scrubbing = Arc::new(Scrubbing::new(Some(rules), trust, untrusted));
-        self
-    }
-
-    /// Has only these projects' rules count; others that are met are added to `untrusted`.
-    #[must_use]
-    pub fn with_trust(mut self, trust: ProjectTrust, untrusted: UntrustedMet) -> Self {
-        self.scrubbing = Arc::new(Scrubbing::new(self.scrubbing.store.clone(), trust, untrusted));
         self
     }
 }
