@@ -3,12 +3,13 @@
 use std::fs::{self, File};
 use std::io::Write as _;
 
-use super::support::{chain, damages, open, read, try_open};
+use super::support::{chain, damages, open, read, sighting, try_open};
 use rusqlite::{Connection, params};
 use stemmata_model::{ArtifactId, CommitId, Principal, Timestamp};
+use stemmata_store::conformance::builders;
 use stemmata_store::{
-    Annotation, Commits, ContentPart, NewContent, Page, SessionFilter, SqliteStore, StoreError,
-    StoreErrorKind, TipFilter, Write,
+    Annotation, Commits, ContentPart, Link, LinkKind, NewContent, Page, SessionFilter, SqliteStore,
+    StoreError, StoreErrorKind, TipFilter, Write,
 };
 use stemmata_testkit::sample::{is_full, stride};
 use tempfile::TempDir;
@@ -60,6 +61,34 @@ fn a_damaged_note_or_record_stops_no_other_change_of_its_commit() {
         (annotations.notes, annotations.tags),
         (vec!["one".to_owned(), "two".to_owned()], vec!["y".to_owned()])
     );
+}
+
+#[test]
+fn damage_of_rows_that_are_not_asked_for_fails_no_read() {
+    let home = TempDir::new().expect("a directory");
+    let store = open(home.path());
+    let ids = chain(&store, "c", 2, 10);
+    let link = Link { from: ids[0], kind: LinkKind::DerivedFrom, to: ids[1], entry: None };
+    let see = |name, observed| builders::see(ids[0], sighting(name, observed, 0));
+    let (at, by) = (Timestamp::from_micros(1), Principal::new("ann").expect("a name"));
+    let pin = Write::Annotate { commit: ids[0], change: Annotation::Pin, at, by };
+    store
+        .commit_batch(vec![Write::Link(link.clone()), see("first", 1), see("last", 1 << 60), pin])
+        .expect("written");
+    let database = Connection::open(home.path().join(FILE)).expect("a database");
+    for sql in [
+        "UPDATE annotation SET source = 'none', seal = NULL WHERE kind = 4",
+        "UPDATE origin SET session = CAST(x'ff' AS TEXT), seal = NULL WHERE session = 'last'",
+        "INSERT INTO link SELECT source, kind, target, CAST(x'ff' AS TEXT), NULL FROM link",
+    ] {
+        assert_eq!(database.execute(sql, []).expect(sql), 1, "{sql}");
+    }
+    assert!(store.annotations(ids[0]).expect("a read").pinned);
+    assert_eq!(store.links(ids[0], 1).expect("a read"), [link]);
+    assert_eq!(store.sightings(ids[0], 1).expect("a read").len(), 1);
+    // What is asked for and cannot be read is an error.
+    assert!(store.audit(ids[0], 9).is_err() && store.links(ids[0], 2).is_err());
+    assert!(store.sightings(ids[0], 99).is_err());
 }
 
 #[test]

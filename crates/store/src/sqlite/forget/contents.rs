@@ -18,7 +18,7 @@ use crate::sqlite::ledger;
 use crate::sqlite::marks::{self, CONDEMNED_CONTENT};
 use crate::sqlite::read::contents::{Known, find, pieces_of, read_pieces};
 use crate::sqlite::read::literals::{Literals, hash_of};
-use crate::sqlite::statements::{columns, one};
+use crate::sqlite::statements::one;
 use crate::sqlite::write::contents::pack_again;
 
 const SWEEPING: &str = "giving up contents";
@@ -62,10 +62,12 @@ impl Contents for Tables<'_> {
             }
         } else {
             let sql = "SELECT row, bytes FROM content WHERE coding = 3";
-            self.connection.during(SWEEPING).each(sql, [], columns, |(row, list): (i64, Vec<u8>)| {
-                if !going.contains(&row) {
-                    take(row, pieces::list_of(&list, &row)?);
-                }
+            let read = |row: &rusqlite::Row<'_>| {
+                let (number, list) = (row.get(0)?, row.get_ref(1)?.as_bytes()?);
+                Ok((number, (!going.contains(&number)).then(|| pieces::list_of(list, &number))))
+            };
+            self.connection.during(SWEEPING).each(sql, [], read, |(row, list)| {
+                list.transpose()?.into_iter().for_each(|list| take(row, list));
                 Ok(())
             })?;
         }

@@ -6,7 +6,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params, params_from_iter};
 use stemmata_model::{ArtifactId, Commit, CommitId};
 
-use super::Reader;
+use super::{Reader, one_state};
 use crate::error::StoreError;
 use crate::filters::TipFilter;
 use crate::rules::rows::CommitRow;
@@ -108,21 +108,21 @@ impl Reader {
     ) -> Result<Vec<Commit>, StoreError> {
         let operation = "walking a chain";
         // One transaction spares each step its own lock, and shows all steps one state.
-        let transaction = self.connection.unchecked_transaction().during(operation)?;
+        let _state = one_state(&self.connection)?;
         let mut next = self.row_of(from)?;
         if next.is_none() {
             return Err(StoreError::CommitMissing(from));
         }
         let sql = concat!("SELECT ", commit_columns!(), " FROM commits c WHERE c.row = ?1");
+        let mut statement = self.connection.prepare_cached(sql).during(operation)?;
         let mut chain = Vec::new();
         while let Some(row) = next
             && chain.len() < limit
         {
-            let found = self.connection.during(operation).only(sql, [row], take_commit)?;
+            let found = statement.query_row([row], take_commit).during(operation)?;
             next = found.parent_row;
             chain.push(self.kinds.commit(&self.connection, found)?);
         }
-        transaction.commit().during(operation)?;
         Ok(chain)
     }
 
@@ -235,17 +235,16 @@ impl Reader {
         let operation = "looking up anchors";
         let mut found = Vec::new();
         // One transaction, so that all are looked up in one state and the lock is taken once.
-        let transaction = self.connection.unchecked_transaction().during(operation)?;
+        let _state = one_state(&self.connection)?;
         let sql = "SELECT c.id FROM anchor a CROSS JOIN commits c ON c.row = a.commit_row \
                    WHERE a.hash = ?1 AND c.state & 3 <> 2 ORDER BY c.id LIMIT ?2";
+        let mut statement = self.connection.prepare_cached(sql).during(operation)?;
         for hash in hashes {
-            let values = params![hash.cast_signed(), sql_limit(limit)];
-            transaction.during(operation).each(sql, values, one, |id| {
-                found.push((*hash, CommitId::from_bytes(id)));
-                Ok(())
-            })?;
+            let ids = statement.query_map(params![hash.cast_signed(), sql_limit(limit)], one);
+            for id in ids.during(operation)? {
+                found.push((*hash, CommitId::from_bytes(id.during(operation)?)));
+            }
         }
-        transaction.commit().during(operation)?;
         Ok(found)
     }
 

@@ -7,8 +7,8 @@ use std::ops::Range;
 use rusqlite::{Connection, params};
 use stemmata_model::{ArtifactId, to_u64};
 
-use super::Reader;
 use super::literals::{Failure, Kept, Key, Literals, READING, hash_of};
+use super::{Reader, one_state};
 use crate::error::StoreError;
 use crate::rules::bounds::check_range;
 use crate::rules::pieces::{self, Piece};
@@ -166,12 +166,15 @@ impl Reader {
         Ok(find(&self.connection, id)?.map(|known| known.length))
     }
 
+    /// Within a transaction: between two statements a list may become a literal, and its parts may go.
     pub(in crate::sqlite) fn content_parts(&self, id: ArtifactId) -> Result<Option<Vec<PartOf>>, StoreError> {
+        let _state = one_state(&self.connection)?;
         let Some(known) = find(&self.connection, id)? else { return Ok(None) };
-        if !known.is_list {
+        let list = if known.is_list { list_of(&self.connection, known.row)? } else { None };
+        let Some(list) = list else {
             return Ok(Some(vec![PartOf { of: id, offset: 0, length: known.length }]));
-        }
-        let pieces = pieces_of(&self.connection, known.row)?;
+        };
+        let pieces = pieces::list_of(&list, &known.row)?;
         let mut parts: Vec<PartOf> = Vec::with_capacity(pieces.len());
         let mut in_hand: Option<(i64, ArtifactId)> = None;
         for piece in pieces {

@@ -7,14 +7,14 @@ use std::collections::HashMap;
 use rusqlite::params;
 use stemmata_model::{Commit, CommitId, Sighting};
 
-use super::Reader;
 use super::commits::{commit_columns, sql_limit, take_commit};
 use super::metadata::LINK_COLUMNS;
 use super::sightings;
+use super::{Reader, one_state};
 use crate::error::StoreError;
 use crate::ledger::Coverage;
 use crate::rules::codes::{KIND_AUDIT, KIND_NOTE};
-use crate::rules::rows::{CommitRow, LinkRow, SightingRow, link, note_annotation};
+use crate::rules::rows::{CommitRow, LinkRow, link, note_annotation};
 use crate::seam::{DESCRIBED_LINKS_MAX, DESCRIBED_SIGHTINGS_MAX, Described};
 use crate::sqlite::failure::During;
 use crate::sqlite::ledger::coverage;
@@ -48,7 +48,7 @@ impl Reader {
 
     /// All of it is of one state of the store.
     pub(in crate::sqlite) fn described(&mut self, of: &[CommitId]) -> Result<Vec<Described>, StoreError> {
-        let transaction = self.connection.unchecked_transaction().during(DESCRIBING)?;
+        let _state = one_state(&self.connection)?;
         let ids: Vec<String> = of.iter().map(|id| hex(*id)).collect();
         let sql = concat!(
             "SELECT ",
@@ -59,7 +59,8 @@ impl Reader {
         let found: Vec<CommitRow> =
             self.connection.during(DESCRIBING).list(sql, [json(&ids)], take_commit)?;
         let limits = [DESCRIBED_LINKS_MAX, DESCRIBED_SIGHTINGS_MAX];
-        let mut page = Page::new(found.iter().map(|found| (found.row, found.id)), limits);
+        let rows = found.iter().map(|found| (found.row, found.id));
+        let mut page = Page::new(rows, limits, i64::MAX);
         for part in [Self::annotate, Self::link, Self::see, Self::cover] {
             part(self, &mut page)?;
         }
@@ -71,7 +72,6 @@ impl Reader {
             let Beside { annotations, changes, sightings, links, coverage, .. } = beside;
             all.push(Described { commit, annotations, changes, sightings, links, coverage });
         }
-        transaction.commit().during(DESCRIBING)?;
         Ok(all)
     }
 
@@ -95,10 +95,12 @@ impl Reader {
         Ok(self.beside(commit, usize::MAX, Self::cover)?.coverage)
     }
 
-    /// Reads a part of what stands beside one commit; nothing where it is not there.
+    /// Reads a part of what stands beside one commit; nothing where it is not there. Within a transaction: between two
+    /// statements the commit may go, and another one have the number of its row.
     fn beside(&self, commit: CommitId, limit: usize, part: Part) -> Result<Beside, StoreError> {
+        let _state = one_state(&self.connection)?;
         let row = self.row_of(commit)?;
-        let mut page = Page::new(row.map(|row| (row, commit)), [limit; 2]);
+        let mut page = Page::new(row.map(|row| (row, commit)), [limit; 2], KIND_AUDIT);
         part(self, &mut page)?;
         Ok(page.of.into_values().next().unwrap_or_else(|| Beside::new(commit)))
     }
@@ -107,9 +109,9 @@ impl Reader {
         type Columns = (i64, i64, Option<String>, Option<i64>);
         let rows: Vec<Columns> = self.all(
             "SELECT a.commit_row, a.kind, iif(a.kind = ?2, NULL, a.text), a.source FROM json_each(?1) w \
-             CROSS JOIN annotation a ON a.commit_row = w.value \
+             CROSS JOIN annotation a ON a.commit_row = w.value AND a.kind < ?4 \
              ORDER BY w.key, a.kind, iif(a.kind = ?3, a.at, 0), a.number",
-            params![page.rows, KIND_AUDIT, KIND_NOTE],
+            params![page.rows, KIND_AUDIT, KIND_NOTE, page.kinds_end],
             columns,
         )?;
         for (row, kind, text, source) in rows {
@@ -132,10 +134,10 @@ impl Reader {
              SELECT w.value AS of, l.* FROM json_each(?1) w CROSS JOIN link l ON l.source = w.value \
              UNION SELECT w.value, l.* FROM json_each(?1) w CROSS JOIN link l ON l.target = w.value) l \
              JOIN commits f ON f.row = l.source JOIN commits t ON t.row = l.target \
-             ORDER BY f.id, l.kind, t.id, l.entry"
+             ORDER BY f.id, l.kind, t.id, l.entry LIMIT ?2"
         );
-        let rows: Vec<(LinkRow, i64)> =
-            self.all(&sql, params![page.rows], |row| Ok((columns(row)?, row.get(4)?)))?;
+        let values = params![page.rows, page.rows_max(page.limits[0])];
+        let rows: Vec<(LinkRow, i64)> = self.all(&sql, values, |row| Ok((columns(row)?, row.get(4)?)))?;
         for (columns, row) in rows {
             if let Some(described) = page.of.get_mut(&row).filter(|one| one.links.len() < page.limits[0]) {
                 described.links.push(link(columns, described.id)?);
@@ -150,18 +152,20 @@ impl Reader {
              JOIN sighting s ON s.created_at = c.created_at AND s.commit_row = c.row \
              AND s.origin IN (SELECT c.origin UNION ALL \
              SELECT m.origin FROM sighting_more m WHERE m.commit_row = c.row) \
-             JOIN origin o ON o.row = s.origin ORDER BY {}",
+             JOIN origin o ON o.row = s.origin ORDER BY {} LIMIT ?2",
             sightings::COLUMNS,
             sightings::ORDER
         );
-        let take = |row: &rusqlite::Row<'_>| Ok((row.get(11)?, sightings::take_sighting(row)?));
-        let ask = self.connection.during(DESCRIBING);
-        ask.each(&sql, [page.rows.clone()], take, |(of, seen): (i64, SightingRow)| {
+        let mut statement = self.connection.prepare_cached(&sql).during(DESCRIBING)?;
+        let values = params![page.rows, page.rows_max(page.limits[1])];
+        let mut rows = statement.query(values).during(DESCRIBING)?;
+        while let Some(row) = rows.next().during(DESCRIBING)? {
+            let of: i64 = row.get(11).during(DESCRIBING)?;
             if let Some(described) = page.of.get_mut(&of).filter(|one| one.sightings.len() < page.limits[1]) {
-                described.sightings.push(seen.into_sighting()?);
+                described.sightings.push(sightings::take_sighting(row).during(DESCRIBING)?.into_sighting()?);
             }
-            Ok(())
-        })
+        }
+        Ok(())
     }
 
     fn cover(&self, page: &mut Page) -> Result<(), StoreError> {
@@ -205,15 +209,22 @@ struct Page {
     of: HashMap<i64, Beside>,
     /// Links and sightings of one commit at most.
     limits: [usize; 2],
+    /// Kinds of annotations from this one on are not read.
+    kinds_end: i64,
 }
 
 /// Reads one part of what stands beside the commits of a page.
 type Part = fn(&Reader, &mut Page) -> Result<(), StoreError>;
 
 impl Page {
-    fn new(commits: impl IntoIterator<Item = (i64, CommitId)>, limits: [usize; 2]) -> Self {
+    fn new(commits: impl IntoIterator<Item = (i64, CommitId)>, limits: [usize; 2], kinds_end: i64) -> Self {
         let of: HashMap<i64, Beside> = commits.into_iter().map(|(row, id)| (row, Beside::new(id))).collect();
-        Self { rows: json(&of.keys().copied().collect::<Vec<i64>>()), of, limits }
+        Self { rows: json(&of.keys().copied().collect::<Vec<i64>>()), of, limits, kinds_end }
+    }
+
+    /// How many rows a query reads, of which one commit has `limit` at most.
+    fn rows_max(&self, limit: usize) -> i64 {
+        if self.of.len() > 1 { i64::MAX } else { sql_limit(limit) }
     }
 }
 

@@ -166,21 +166,19 @@ impl Reader {
         let sql = format!(
             "SELECT row, figures, kind IN (SELECT row FROM kind WHERE format = '{SIDECAR_FORMAT}') FROM commits"
         );
-        self.connection.during(operation).each(
-            &sql,
-            [],
-            columns,
-            |(row, figures, is_sidecar): (i64, Vec<u8>, bool)| {
-                let figures = Figures::decode(&figures, row)?;
-                usage.commits += 1;
-                if is_sidecar {
-                    usage.sidecar_commits += 1;
-                    usage.sidecar_bytes = usage.sidecar_bytes.saturating_add(figures.native_bytes);
-                }
-                usage.logical_bytes = usage.logical_bytes.saturating_add(figures.native_bytes);
-                Ok(())
-            },
-        )?;
+        let take = |row: &Row<'_>| {
+            Ok((Figures::decode(row.get_ref(1)?.as_bytes()?, row.get(0)?), row.get::<_, bool>(2)?))
+        };
+        self.connection.during(operation).each(&sql, [], take, |(figures, is_sidecar)| {
+            let figures = figures?;
+            usage.commits += 1;
+            if is_sidecar {
+                usage.sidecar_commits += 1;
+                usage.sidecar_bytes = usage.sidecar_bytes.saturating_add(figures.native_bytes);
+            }
+            usage.logical_bytes = usage.logical_bytes.saturating_add(figures.native_bytes);
+            Ok(())
+        })?;
         Ok(usage)
     }
 }

@@ -5,8 +5,8 @@
 use rusqlite::{Params, Row, params};
 use stemmata_model::CommitId;
 
-use super::Reader;
 use super::commits::{key_of, sql_limit};
+use super::{Reader, one_state};
 use crate::error::StoreError;
 use crate::sqlite::annotations;
 use crate::sqlite::failure::During;
@@ -33,6 +33,7 @@ impl Reader {
         commit: CommitId,
         limit: usize,
     ) -> Result<Vec<AuditRecord>, StoreError> {
+        let _state = one_state(&self.connection)?;
         let Some(row) = self.row_of(commit)? else {
             return Ok(Vec::new());
         };

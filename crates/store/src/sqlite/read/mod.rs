@@ -16,7 +16,7 @@ pub(super) mod verify_events;
 
 use std::sync::Arc;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, Transaction};
 
 use super::failure::During;
 use super::kinds::Kinds;
@@ -46,18 +46,21 @@ impl Reader {
 
     /// Reads in one transaction: all that is read is one state of the store.
     pub(super) fn within_read<T>(
-        &mut self,
+        &self,
         act: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        // A migration verifies within its own transaction.
-        if !self.connection.is_autocommit() {
-            return act(&self.connection);
-        }
-        let transaction = self.connection.transaction().during("beginning to read")?;
-        act(&transaction)
+        let _state = one_state(&self.connection)?;
+        act(&self.connection)
     }
 
     pub(super) const fn connection(&self) -> &Connection {
         &self.connection
     }
+}
+
+/// Begins a transaction that only reads and ends when it is dropped, unless the caller is within one: a migration verifies
+/// within its own.
+fn one_state(connection: &Connection) -> Result<Option<Transaction<'_>>, StoreError> {
+    let is_alone = connection.is_autocommit();
+    is_alone.then(|| connection.unchecked_transaction()).transpose().during("beginning to read")
 }

@@ -233,20 +233,22 @@ impl Reader {
             let beside = || -> rusqlite::Result<Beside> {
                 Ok((row.get(10)?, row.get(11)?, row.get(12)?, row.get(13)?))
             };
-            Ok((commit_of(row), take_commit(row).and_then(|stored| Ok((stored, beside()?)))))
+            let stored = take_commit(row).and_then(|stored| Ok((stored, beside()?)));
+            Ok(stored.map_err(|error| (commit_of(row), error)))
         };
-        self.connection.during(VERIFYING).each(sql, [], take, |(object, row)| {
+        self.connection.during(VERIFYING).each(sql, [], take, |row| {
             verified.commits += 1;
-            let mut report = |message| found(Damage { check: "commit", object: object.clone(), message });
+            let mut report = |object, message| found(Damage { check: "commit", object, message });
             match row {
                 Ok((stored, beside)) => {
-                    let rows = (stored.row, stored.parent_row);
+                    let (id, rows) = (stored.id, (stored.row, stored.parent_row));
+                    let mut report = |message| report(id.to_string(), message);
                     match self.kinds.commit(&self.connection, stored) {
                         Ok(commit) => hold(&commit, rows, &beside, &mut report),
                         Err(error) => report(text_of(&error)),
                     }
                 }
-                Err(error) => report(format!("its row cannot be read: {error}")),
+                Err((object, error)) => report(object, format!("its row cannot be read: {error}")),
             }
             Ok(())
         })

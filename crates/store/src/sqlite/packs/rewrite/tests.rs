@@ -36,7 +36,7 @@ fn store_all(store: &SqliteStore, contents: &[Vec<u8>]) -> Vec<ArtifactId> {
 }
 
 fn rows(store: &SqliteStore) -> BTreeMap<ArtifactId, i64> {
-    let mut reader = store.pool.reader().expect("a reader");
+    let reader = store.pool.reader().expect("a reader");
     reader
         .within_read(|connection| {
             let mut statement = connection.prepare("SELECT hash, row FROM packed").during("a test")?;
