@@ -95,7 +95,8 @@ pub(super) fn check_forget(make: Make<'_, dyn Upkeep>) {
     let link = Link { from: gone[0], kind: LinkKind::DerivedFrom, to: other[1], entry: None };
     write(&*store, vec![Write::Link(link), pin(gone[3], Annotation::AddNote("what it held".to_owned()))]);
     write(&*store, vec![Write::Anchors { commit: gone[1], hashes: vec![7, 9] }]);
-    let done = forget(&*store, &wish(&gone, &[], &[key("gone")]));
+    // A session that is named twice is one.
+    let done = forget(&*store, &wish(&gone, &[], &[key("gone"), key("gone")]));
     assert_eq!(done.removed.len(), 5);
     assert_eq!((done.kept, done.sessions, done.contents), (Vec::new(), 1, 5));
     for (step, id) in gone.iter().enumerate() {

@@ -174,7 +174,7 @@ impl SqliteStore {
         let (events, unfinished) = if has_events {
             let act = |connection: &Connection| {
                 let went = events::session(connection, session)?;
-                self.within(connection, None, |tables| forget::lose_lines(tables, went))
+                self.within(connection, None, |tables| forget::lose_lines(tables, went, false))
             };
             self.let_go(&act, Timestamp::EPOCH)?
         } else if is_due {
@@ -211,7 +211,7 @@ impl SqliteStore {
             for part in parts {
                 let act = |connection: &Connection| {
                     let went = events::part(connection, row, part)?;
-                    self.within(connection, None, |tables| forget::lose_lines(tables, went))
+                    self.within(connection, None, |tables| forget::lose_lines(tables, went, true))
                 };
                 forgotten += self.swap((&act, Garbage::All), Timestamp::EPOCH)?;
             }

@@ -120,6 +120,10 @@ pub fn check_states(make: Make<'_>) {
     assert_eq!(saved("p", "").len(), 2);
     log.drop_states(&ledger("p"), "").expect("dropped");
     assert_eq!((saved("p", "").len(), saved("q", "").len()), (0, 1));
+    // The last of all characters may follow a prefix, as any other.
+    let after = ["memory\u{10ffff}", "memory\u{10ffff}x"].map(|name| state(name, 1, "1"));
+    log.save_states(&ledger("p"), [&after[..], &[state("memorz", 1, "1")]].concat()).expect("saved");
+    assert_eq!(saved("p", "memory"), after);
 }
 
 /// Checks that states outlive the log's value.

@@ -62,8 +62,11 @@ impl SqliteStore {
 }
 
 /// Gives up the lines of events that were forgotten by themselves. Those that a commit needs stay, and the events lose them.
-pub(super) fn lose_lines(tables: &mut Tables<'_>, went: Went) -> Result<u64, StoreError> {
-    marks::set(tables.connection, (marks::UNFINISHED, &[]), Timestamp::EPOCH, None)?;
+/// The files have to be cleaned where events went, or where something else did that the caller knows of.
+pub(super) fn lose_lines(tables: &mut Tables<'_>, went: Went, has_less: bool) -> Result<u64, StoreError> {
+    if has_less || went.0 > 0 {
+        marks::set(tables.connection, (marks::UNFINISHED, &[]), Timestamp::EPOCH, None)?;
+    }
     forget_lines(tables, went)
 }
 
@@ -152,5 +155,27 @@ impl Forgetting for Tables<'_> {
     fn note_unclean(&mut self, request: &Forget) -> Result<(), StoreError> {
         let by = Some(request.by.as_str());
         marks::set(self.connection, (marks::UNFINISHED, &[]), request.at, by).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::sqlite::{SqliteOptions, rewrite};
+
+    #[test]
+    fn where_nothing_went_nothing_is_cleaned() {
+        let home = TempDir::new().expect("a directory");
+        let store = SqliteStore::open(home.path(), SqliteOptions::default()).expect("a store");
+        for has_less in [false, true] {
+            let act = |connection: &Connection| {
+                store.within(connection, None, |tables| lose_lines(tables, (0, BTreeSet::new()), has_less))
+            };
+            store.group.maintain(act).expect("forgotten");
+            let is_due = store.read(|reader| rewrite::is_due(reader.connection())).expect("a read");
+            assert_eq!(is_due, has_less);
+        }
     }
 }

@@ -36,6 +36,13 @@ pub(in crate::sqlite) struct Writer {
     is_relaxed: bool,
 }
 
+/// How a transaction ends.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    Commit,
+    Rollback,
+}
+
 impl Writer {
     pub(in crate::sqlite) fn new(connection: Connection) -> Self {
         Self {
@@ -70,7 +77,7 @@ impl Writer {
         &mut self,
         act: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.maintain_until("COMMIT", act)
+        self.maintain_until(End::Commit, act)
     }
 
     /// Finds out what something would do to rows, and leaves nothing of it.
@@ -78,12 +85,12 @@ impl Writer {
         &mut self,
         act: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.maintain_until("ROLLBACK", act)
+        self.maintain_until(End::Rollback, act)
     }
 
     fn maintain_until<T>(
         &mut self,
-        end: &'static str,
+        end: End,
         act: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.may_be_lost = false;
@@ -180,24 +187,32 @@ impl Writer {
     }
 
     fn apply_unguarded(&mut self, batches: &[Vec<Prepared>]) -> Result<Vec<Answer>, StoreError> {
-        self.within_transaction("COMMIT", |writer| {
+        self.within_transaction(End::Commit, |writer| {
             batches.iter().map(|batch| writer.apply_one(batch).map(Ok)).collect()
         })
     }
 
     fn apply_guarded(&mut self, batches: &[Vec<Prepared>]) -> Result<Vec<Answer>, StoreError> {
-        self.within_transaction("COMMIT", |writer| batches.iter().map(|batch| writer.guard(batch)).collect())
+        self.within_transaction(End::Commit, |writer| {
+            batches.iter().map(|batch| writer.guard(batch)).collect()
+        })
     }
 
-    /// Ends with a commit of what `act` does, or with the statement that is given; leaves nothing of it where it fails.
+    /// Ends what `act` does as it is told to; leaves nothing of it where it fails.
     fn within_transaction<T>(
         &mut self,
-        end: &'static str,
+        end: End,
         act: impl FnOnce(&mut Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let result = self.begin().and_then(|()| act(self)).and_then(|done| {
-            self.tell()?;
-            self.run(end, "ending a transaction")?;
+            match end {
+                End::Commit => {
+                    self.tell()?;
+                    self.run("COMMIT", "ending a transaction")?;
+                }
+                // Nothing is written that the database could say anything of.
+                End::Rollback => self.run("ROLLBACK", "ending a transaction")?,
+            }
             Ok(done)
         });
         if result.is_err() {
@@ -278,6 +293,7 @@ impl Writer {
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
+    use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
     use tempfile::TempDir;
 
     use super::*;
@@ -288,7 +304,7 @@ mod tests {
     fn panicked(writer: &mut Writer) {
         let unwound = catch_unwind(AssertUnwindSafe(|| {
             writer.unsynced(|writer| {
-                writer.within_transaction("COMMIT", |writer| -> Result<(), StoreError> {
+                writer.within_transaction(End::Commit, |writer| -> Result<(), StoreError> {
                     writer.connection.execute_batch("UPDATE store SET packed_commit = 7").expect("a row");
                     std::panic::resume_unwind(Box::new("in the middle of a batch"))
                 })
@@ -296,6 +312,22 @@ mod tests {
         }));
         assert!(unwound.is_err());
         assert!(!writer.syncs(), "nobody could tell it to sync again");
+    }
+
+    #[test]
+    fn only_what_is_kept_says_that_the_log_was_synced() {
+        let home = TempDir::new().expect("a directory");
+        let Opened { connection, .. } = open_store(home.path(), &SqliteOptions::default()).expect("a store");
+        let mut writer = Writer::new(connection);
+        let content = Write::Content(NewContent::literal(b"bytes".to_vec()));
+        writer.apply(&[prepare(vec![content])], false);
+        let refuse = |context: AuthContext<'_>| match context.action {
+            AuthAction::Pragma { pragma_name: "user_version", pragma_value: Some(_) } => Authorization::Deny,
+            _ => Authorization::Allow,
+        };
+        writer.connection.authorizer(Some(refuse)).expect("an authorizer");
+        writer.rehearse(|_| Ok(())).expect("nothing is said");
+        assert!(writer.maintain(|_| Ok(())).is_err(), "it has to be said");
     }
 
     #[test]

@@ -20,7 +20,6 @@ use crate::ledger::{
 use crate::rules::checks::{check_keys, check_query};
 use crate::sqlite::failure::{During, unreadable};
 use crate::sqlite::read::commits::sql_limit;
-use crate::sqlite::read::names::LAST;
 use crate::sqlite::statements::columns;
 use crate::sqlite::{SqliteStore, waited};
 use crate::write::Write;
@@ -119,8 +118,11 @@ impl EventLog for SqliteStore {
     fn saved_states(&self, ledger: &LedgerId, prefix: &str) -> Result<Vec<SavedState>, StoreError> {
         type Columns = (String, u32, i64, Option<String>, String);
         let sql = "SELECT s.name, s.version, s.through, s.position, s.state FROM ledger l JOIN state s \
-                   ON s.ledger = l.row WHERE l.id = ?1 AND s.name >= ?2 AND s.name < ?3 ORDER BY s.name";
-        let values = [ledger.as_str(), prefix, &format!("{prefix}{LAST}")];
+                   ON s.ledger = l.row WHERE l.id = ?1 AND s.name >= ?2 AND s.name < CAST(?3 AS TEXT) \
+                   ORDER BY s.name";
+        // No text has such a byte: what begins with the prefix is before this, whichever character follows.
+        let end = [prefix.as_bytes(), &[0xff]].concat();
+        let values = params![ledger.as_str(), prefix, end];
         let rows: Vec<Columns> = self
             .within_read(|connection| connection.during("reading saved states").list(sql, values, columns))?;
         let state = |(name, version, through, position, state): Columns| {
