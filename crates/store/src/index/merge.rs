@@ -35,13 +35,15 @@ pub(super) fn store(
     let sql = "INSERT INTO segment (base, family, span, made, length, minute_first, minute_last) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     connection.while_(WRITING).run(sql, values)?;
+    let sql = "INSERT INTO chunk (segment, first, part, bytes) VALUES (?1, ?2, ?3, ?4)";
+    let mut insert = connection.prepare_cached(sql).while_(WRITING)?;
     for row in &built.chunks {
-        let sql = "INSERT INTO chunk (segment, first, part, bytes) VALUES (?1, ?2, ?3, ?4)";
-        connection.while_(WRITING).run(sql, params![base, row.first, row.part, row.bytes])?;
+        insert.execute(params![base, row.first, row.part, row.bytes]).while_(WRITING)?;
     }
+    let sql = "INSERT INTO columns (segment, kind, bytes) VALUES (?1, ?2, ?3)";
+    let mut insert = connection.prepare_cached(sql).while_(WRITING)?;
     for (kind, bytes) in &built.columns {
-        let sql = "INSERT INTO columns (segment, kind, bytes) VALUES (?1, ?2, ?3)";
-        connection.while_(WRITING).run(sql, params![base, kind.number(), bytes])?;
+        insert.execute(params![base, kind.number(), bytes]).while_(WRITING)?;
     }
     Ok(())
 }

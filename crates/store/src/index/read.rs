@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use stemmata_model::{CommitId, LedgerId, MachineId};
 
 use super::batch::{IndexPlace, IndexedLedger, IndexedState};
@@ -112,9 +112,10 @@ impl<'i> IndexReader<'i> {
 
     /// Returns the numbers of entries by their keys.
     pub fn known(&self, keys: &[u64]) -> Result<Vec<Option<u32>>, IndexError> {
-        let ask = self.connection().while_(READING);
         let sql = "SELECT number FROM entry WHERE key = ?1";
-        keys.iter().map(|key| ask.first(sql, [key.cast_signed()], one)).collect()
+        let mut statement = self.connection().prepare_cached(sql).while_(READING)?;
+        let mut number = |key: &u64| statement.query_row([key.cast_signed()], one).optional();
+        keys.iter().map(|key| number(key).while_(READING)).collect()
     }
 
     /// Returns the group of each number, made by `list` of the runs in the group's order: one that is in several groups is in

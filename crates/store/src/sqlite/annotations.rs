@@ -9,7 +9,7 @@ use stemmata_model::CommitId;
 
 use super::failure::During;
 use super::read::commits::sql_limit;
-use super::seals::ANNOTATION;
+use super::seals::{ANNOTATION, Insert};
 use crate::error::StoreError;
 use crate::rules::annotation::standing_records;
 use crate::rules::codes::{self, KIND_AUDIT, KIND_SUMMARY};
@@ -77,7 +77,7 @@ pub(super) fn put(
     let (at, by) = (record.at.as_micros(), record.by.as_str());
     let values = params![row, kind, number, at, by, change, text, source];
     // There is one summary, and its number is taken.
-    let insert = if kind == KIND_SUMMARY { "INSERT OR REPLACE" } else { "INSERT" };
+    let insert = if kind == KIND_SUMMARY { Insert::OrReplace } else { Insert::New };
     connection.during(KEEPING).insert_sealed(insert, &ANNOTATION, values).map(drop)
 }
 

@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 use stemmata_model::{CommitId, CommitPrefix, Timestamp, to_u64};
 
 use super::failure::{During, unreadable};
-use super::seals::MARK;
+use super::seals::{Insert, MARK};
 use crate::error::StoreError;
 use crate::maintain::forget::Tombstone;
 use crate::sqlite::statements::columns;
@@ -73,7 +73,7 @@ pub(super) fn set(
     by: Option<&str>,
 ) -> Result<bool, StoreError> {
     let values = params![kind, key, at.as_micros(), by];
-    let set = connection.during(MARKING).insert_sealed("INSERT OR IGNORE", &MARK, values);
+    let set = connection.during(MARKING).insert_sealed(Insert::OrIgnore, &MARK, values);
     set.map(|changed| changed > 0)
 }
 

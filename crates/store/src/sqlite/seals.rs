@@ -5,6 +5,8 @@
 //!
 //! A statement that writes a sealed table goes through `Statements::seal`.
 
+use std::sync::OnceLock;
+
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
 
@@ -18,6 +20,19 @@ pub(super) use crate::rules::seals::{
     ANNOTATION, COVERAGE, CURSOR, EVENT, EVENT_KEY, LEDGER, LEDGER_MARK, LINK, MARK, NAME, ORIGIN, PLACEMENT,
     RECEIPT, SEALED, SESSION, SIGHTING, STATE, Sealed,
 };
+
+/// What becomes of a row that is there with the key of one that is inserted.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Insert {
+    /// There is none.
+    New,
+    /// It stays as it is.
+    OrIgnore,
+    /// It goes.
+    OrReplace,
+    /// All its columns are replaced: those that a newer version added keep what they hold.
+    OrUpdate,
+}
 
 /// A row that is not what was written.
 pub(super) struct Broken {
@@ -101,11 +116,28 @@ impl Sealed {
         })
     }
 
-    /// Returns the statement that inserts a row with its seal.
-    fn inserting(&self, insert: &str) -> String {
+    /// Returns the statement that inserts a row with its seal: made once, since making it takes a while for each row.
+    fn inserting(&self, insert: Insert) -> &'static str {
+        static MADE: [[OnceLock<String>; 4]; SEALED.len()] =
+            [const { [const { OnceLock::new() }; 4] }; SEALED.len()];
+        let of_table = SEALED.iter().zip(&MADE).find(|(sealed, _)| sealed.table == self.table);
+        let made = of_table.and_then(|(_, made)| made.get(insert as usize));
+        made.expect("every sealed table has its statements").get_or_init(|| self.made(insert))
+    }
+
+    fn made(&self, insert: Insert) -> String {
         let names: Vec<String> = self.columns.iter().map(|name| format!("\"{name}\"")).collect();
         let holes: Vec<String> = (1..=self.columns.len() + 1).map(|at| format!("?{at}")).collect();
-        format!("{insert} INTO {} ({}, seal) VALUES ({})", self.table, names.join(", "), holes.join(", "))
+        let columns = self.columns.iter().skip(self.key).chain(&["seal"]);
+        let set: Vec<String> = columns.map(|name| format!("\"{name}\" = excluded.\"{name}\"")).collect();
+        let (begin, end) = match insert {
+            Insert::New => ("INSERT", String::new()),
+            Insert::OrIgnore => ("INSERT OR IGNORE", String::new()),
+            Insert::OrReplace => ("INSERT OR REPLACE", String::new()),
+            Insert::OrUpdate => ("INSERT", format!(" ON CONFLICT DO UPDATE SET {}", set.join(", "))),
+        };
+        let (names, holes) = (names.join(", "), holes.join(", "));
+        format!("{begin} INTO {} ({names}, seal) VALUES ({holes}){end}", self.table)
     }
 
     /// Writes a row over the one with a key.
@@ -116,9 +148,9 @@ impl Sealed {
         values: &[Value],
     ) -> rusqlite::Result<()> {
         self.remove(connection, broken)?;
-        let sql = self.inserting("INSERT OR REPLACE");
+        let sql = self.inserting(Insert::OrReplace);
         let seal = Value::Integer(self.seal_of(values));
-        connection.execute(&sql, params_from_iter(values.iter().chain([&seal])))?;
+        connection.execute(sql, params_from_iter(values.iter().chain([&seal])))?;
         Ok(())
     }
 
@@ -207,22 +239,14 @@ impl Statements<'_, StoreError> {
         self.run(sql, with_seal.as_slice())
     }
 
-    /// Inserts a sealed row, or replaces all columns of the one with its key: those that a newer version added keep what they hold.
-    pub(super) fn upsert_sealed(&self, sealed: &Sealed, values: &[&dyn ToSql]) -> Result<usize, StoreError> {
-        let columns = sealed.columns.iter().skip(sealed.key).chain(&["seal"]);
-        let set: Vec<String> = columns.map(|name| format!("\"{name}\" = excluded.\"{name}\"")).collect();
-        let insert = sealed.inserting("INSERT");
-        self.seal(&format!("{insert} ON CONFLICT DO UPDATE SET {}", set.join(", ")), sealed, values)
-    }
-
-    /// Inserts a sealed row, in the words of SQL that say what becomes of one that is there.
+    /// Inserts a sealed row.
     pub(super) fn insert_sealed(
         &self,
-        insert: &str,
+        insert: Insert,
         sealed: &Sealed,
         values: &[&dyn ToSql],
     ) -> Result<usize, StoreError> {
-        self.seal(&sealed.inserting(insert), sealed, values)
+        self.seal(sealed.inserting(insert), sealed, values)
     }
 }
 

@@ -7,7 +7,7 @@ use super::rows::{FORGOTTEN, place};
 use crate::error::StoreError;
 use crate::ledger::{EventKey, Keyed};
 use crate::sqlite::failure::During;
-use crate::sqlite::seals::EVENT_KEY;
+use crate::sqlite::seals::{EVENT_KEY, Insert};
 use crate::sqlite::statements::columns;
 
 const READING: &str = "reading keys of events";
@@ -42,7 +42,7 @@ pub(in crate::sqlite) fn put(connection: &Connection, ledger: i64, keyed: &Keyed
     connection
         .during(WRITING)
         .insert_sealed(
-            "INSERT OR REPLACE",
+            Insert::OrReplace,
             &EVENT_KEY,
             params![ledger, key, digest, first, last, keyed.until.map(Timestamp::as_micros)],
         )

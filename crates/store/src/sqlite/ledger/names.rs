@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 use crate::error::StoreError;
 use crate::rules::recent::Interned;
 use crate::sqlite::failure::During;
-use crate::sqlite::seals::NAME;
+use crate::sqlite::seals::{Insert, NAME};
 use crate::sqlite::statements::one;
 
 const LOOKING: &str = "looking up a name";
@@ -48,6 +48,6 @@ fn find(connection: &Connection, text: &str) -> Result<Option<i64>, StoreError> 
 
 fn make(connection: &Connection, text: &str) -> Result<i64, StoreError> {
     let row: i64 = connection.during(LOOKING).only("SELECT ifnull(max(row), 0) + 1 FROM name", [], one)?;
-    connection.during("keeping a name").insert_sealed("INSERT", &NAME, params![row, text])?;
+    connection.during("keeping a name").insert_sealed(Insert::New, &NAME, params![row, text])?;
     Ok(row)
 }

@@ -10,7 +10,7 @@ use crate::error::StoreError;
 use crate::ledger::Receipt;
 use crate::rules::events::{plain_bytes, plain_length};
 use crate::sqlite::failure::During;
-use crate::sqlite::seals::{EVENT, LEDGER, RECEIPT};
+use crate::sqlite::seals::{EVENT, Insert, LEDGER, RECEIPT};
 use crate::sqlite::statements::{columns, one};
 
 pub(in crate::sqlite) use crate::rules::ledger_rows::{
@@ -71,7 +71,7 @@ impl LedgerRow {
             connection.during(WRITING).only("SELECT ifnull(max(row), 0) + 1 FROM ledger", [], one)?;
         let (id, created_at) = (id.as_str().to_owned(), now.as_micros());
         let made = Self { row, id, created_at, ..Self::default() };
-        connection.during(WRITING).insert_sealed("INSERT", &LEDGER, &made.values())?;
+        connection.during(WRITING).insert_sealed(Insert::New, &LEDGER, &made.values())?;
         Ok(made)
     }
 
@@ -249,9 +249,6 @@ impl ReceiptRow {
         let [events, bytes, through] = [events, bytes, through.get()].map(u64::cast_signed);
         let [raw, replayable] = self.cleared;
         let values = params![ledger, topic, events, bytes, chain, through, raw, replayable];
-        connection
-            .during("writing a receipt")
-            .insert_sealed("INSERT OR REPLACE", &RECEIPT, values)
-            .map(|_| ())
+        connection.during("writing a receipt").insert_sealed(Insert::OrReplace, &RECEIPT, values).map(|_| ())
     }
 }

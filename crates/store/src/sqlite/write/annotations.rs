@@ -13,7 +13,7 @@ use crate::rules::annotation::{Effect, effect};
 use crate::rules::codes::{self, KIND_SUMMARY};
 use crate::sqlite::annotations;
 use crate::sqlite::failure::During;
-use crate::sqlite::seals::LINK;
+use crate::sqlite::seals::{Insert, LINK};
 use crate::write::{AuditRecord, Link};
 
 const CHANGING: &str = "changing a commit's metadata";
@@ -71,7 +71,7 @@ impl Transaction<'_> {
         // An entry id is never empty, so that the empty text can stand for none and be part of the key.
         let entry = link.entry.as_ref().map_or("", |entry| entry.as_str());
         self.connection.during(CHANGING).insert_sealed(
-            "INSERT OR IGNORE",
+            Insert::OrIgnore,
             &LINK,
             params![source, codes::link_kind(link.kind), target, entry],
         )?;

@@ -14,7 +14,7 @@ use crate::rules::prepare::Literal;
 use crate::sqlite::failure::During;
 use crate::sqlite::ledger::rows::{EventRow, LINE, LedgerRow, PLAIN};
 use crate::sqlite::ledger::{keys, marked, output};
-use crate::sqlite::seals::{COVERAGE, LEDGER_MARK, STATE};
+use crate::sqlite::seals::{COVERAGE, Insert, LEDGER_MARK, STATE};
 use crate::sqlite::statements::one;
 
 const CHANGING: &str = "changing a ledger";
@@ -119,7 +119,7 @@ impl Transaction<'_> {
             let through = state.through.cast_signed();
             let values =
                 params![ledger, state.name, state.version, through, state.position, state.state.as_str()];
-            self.connection.during("saving states").insert_sealed("INSERT OR REPLACE", &STATE, values)?;
+            self.connection.during("saving states").insert_sealed(Insert::OrReplace, &STATE, values)?;
         }
         Ok(())
     }
@@ -156,7 +156,7 @@ impl Transaction<'_> {
             return Err(StoreError::MarkTaken { mark: mark.to_owned(), ledger: holder });
         }
         self.connection.during(CHANGING).insert_sealed(
-            "INSERT OR REPLACE",
+            Insert::OrReplace,
             &LEDGER_MARK,
             params![mark, ledger.row],
         )?;

@@ -14,7 +14,7 @@ use crate::rules::latest::{Origin, is_replaced};
 use crate::sqlite::failure::During;
 use crate::sqlite::forget::commits::remove_sessions;
 use crate::sqlite::places::PlaceKey;
-use crate::sqlite::seals::{CURSOR, ORIGIN, PLACEMENT, SESSION, SIGHTING};
+use crate::sqlite::seals::{CURSOR, Insert, ORIGIN, PLACEMENT, SESSION, SIGHTING};
 use crate::sqlite::statements::one;
 use crate::sqlite::stored;
 use crate::write::{Placement, Session, SessionKey, SessionOrigin};
@@ -95,7 +95,7 @@ impl Transaction<'_> {
             self.connection.during(storing).only("SELECT ifnull(max(row), 0) + 1 FROM origin", [], one)?;
         let whole: Vec<&dyn ToSql> =
             std::iter::once(&row as &dyn ToSql).chain(values.iter().copied()).collect();
-        self.connection.during(storing).insert_sealed("INSERT", &ORIGIN, &whole)?;
+        self.connection.during(storing).insert_sealed(Insert::New, &ORIGIN, &whole)?;
         Ok(row)
     }
 
@@ -111,7 +111,7 @@ impl Transaction<'_> {
         }
         let row = session_row(session);
         let values: Vec<&dyn ToSql> = row.iter().map(|value| value as &dyn ToSql).collect();
-        self.connection.during("storing a session").upsert_sealed(&SESSION, &values)?;
+        self.connection.during("storing a session").insert_sealed(Insert::OrUpdate, &SESSION, &values)?;
         Ok(())
     }
 
@@ -149,7 +149,7 @@ impl Transaction<'_> {
         let place = key_of(key);
         place.adopt(self.connection, &CURSOR)?;
         let values = params![place.hash, "", value];
-        self.connection.during("storing a cursor").upsert_sealed(&CURSOR, values)?;
+        self.connection.during("storing a cursor").insert_sealed(Insert::OrUpdate, &CURSOR, values)?;
         Ok(())
     }
 
@@ -173,7 +173,7 @@ impl Transaction<'_> {
             placement.keyed_hash,
             placement.placed_at.as_micros(),
         ];
-        self.connection.during("storing a placement").upsert_sealed(&PLACEMENT, values)?;
+        self.connection.during("storing a placement").insert_sealed(Insert::OrUpdate, &PLACEMENT, values)?;
         Ok(())
     }
 }
