@@ -126,8 +126,8 @@ impl Sealed {
     }
 
     fn made(&self, insert: Insert) -> String {
-        let names: Vec<String> = self.columns.iter().map(|name| format!("\"{name}\"")).collect();
-        let holes: Vec<String> = (1..=self.columns.len() + 1).map(|at| format!("?{at}")).collect();
+        let names = format!("\"{}\"", self.columns.join("\", \""));
+        let holes = vec!["?"; self.columns.len() + 1].join(", ");
         let columns = self.columns.iter().skip(self.key).chain(&["seal"]);
         let set: Vec<String> = columns.map(|name| format!("\"{name}\" = excluded.\"{name}\"")).collect();
         let (begin, end) = match insert {
@@ -136,7 +136,6 @@ impl Sealed {
             Insert::OrReplace => ("INSERT OR REPLACE", String::new()),
             Insert::OrUpdate => ("INSERT", format!(" ON CONFLICT DO UPDATE SET {}", set.join(", "))),
         };
-        let (names, holes) = (names.join(", "), holes.join(", "));
         format!("{begin} INTO {} ({names}, seal) VALUES ({holes}){end}", self.table)
     }
 

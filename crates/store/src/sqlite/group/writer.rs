@@ -205,15 +205,12 @@ impl Writer {
         act: impl FnOnce(&mut Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let result = self.begin().and_then(|()| act(self)).and_then(|done| {
-            match end {
-                End::Commit => {
-                    self.tell()?;
-                    self.run("COMMIT", "ending a transaction")?;
-                }
+            let sql = match end {
+                End::Commit => self.tell().map(|()| "COMMIT")?,
                 // Nothing is written that the database could say anything of.
-                End::Rollback => self.run("ROLLBACK", "ending a transaction")?,
-            }
-            Ok(done)
+                End::Rollback => "ROLLBACK",
+            };
+            self.run(sql, "ending a transaction").map(|()| done)
         });
         if result.is_err() {
             self.forget();

@@ -157,8 +157,8 @@ impl Reader {
             sightings::ORDER
         );
         let mut statement = self.connection.prepare_cached(&sql).during(DESCRIBING)?;
-        let values = params![page.rows, page.rows_max(page.limits[1])];
-        let mut rows = statement.query(values).during(DESCRIBING)?;
+        let rows_max = page.rows_max(page.limits[1]);
+        let mut rows = statement.query(params![page.rows, rows_max]).during(DESCRIBING)?;
         while let Some(row) = rows.next().during(DESCRIBING)? {
             let of: i64 = row.get(11).during(DESCRIBING)?;
             if let Some(described) = page.of.get_mut(&of).filter(|one| one.sightings.len() < page.limits[1]) {
