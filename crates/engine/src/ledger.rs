@@ -20,7 +20,6 @@ mod turn;
 pub(crate) use bus::Bus;
 pub use bus::{EventFilter, LOOK_EVERY, Subscription};
 pub use cluster::{Cluster, GUIDANCE_MAX, Guidance, TokenTotals, TokensByRole};
-pub use decide::Decision;
 pub use fold::{Folded, SAVE_EVENTS};
 pub use forget::{EventsPlan, Told};
 pub(crate) use line::{ChainEntries, Line, Reach, line_name};

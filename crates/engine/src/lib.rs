@@ -81,13 +81,12 @@ pub use home::{
     VaultFiles, create_private, modified,
 };
 pub use ledger::{
-    Adopt, BeginTurn, CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, Cluster, Decision, EntryHint, EntryMark,
-    EventFilter, EventsPlan, Folded, GUIDANCE_MAX, Guidance, LOOK_EVERY, LedgerState, MEMORY_SESSIONS_MAX,
-    Marked, Opened, Project, ProjectDir, ProjectScope, PublishOptions, Published, PublishedState,
-    REQUEST_BYTES_MAX, REQUEST_KEPT_US, Recovered, Remembered, RepositoryKey, SAVE_EVENTS, SameCall,
-    StepTaken, Subscription, TASK_IDS_MAX, TASK_TEXT_BYTES_MAX, TokenTotals, TokensByRole, Told, TurnBegun,
-    TurnContext, TurnEnded, TurnGuard, TurnMade, TurnOf, WindowReport, WindowSample, adopted_folders,
-    repository_top,
+    Adopt, BeginTurn, CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, Cluster, EntryHint, EntryMark, EventFilter,
+    EventsPlan, Folded, GUIDANCE_MAX, Guidance, LOOK_EVERY, LedgerState, MEMORY_SESSIONS_MAX, Marked, Opened,
+    Project, ProjectDir, ProjectScope, PublishOptions, Published, PublishedState, REQUEST_BYTES_MAX,
+    REQUEST_KEPT_US, Recovered, Remembered, RepositoryKey, SAVE_EVENTS, SameCall, StepTaken, Subscription,
+    TASK_IDS_MAX, TASK_TEXT_BYTES_MAX, TokenTotals, TokensByRole, Told, TurnBegun, TurnContext, TurnEnded,
+    TurnGuard, TurnMade, TurnOf, WindowReport, WindowSample, adopted_folders, repository_top,
 };
 pub use outputs::{OutputFiles, OutputRules};
 pub use packing::{KeepPacked, PackKeeper};

@@ -44,7 +44,7 @@ pub struct BundleExported {
 }
 
 /// A bundle that was imported.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct BundleImported {
     /// The commits that it was made for.
@@ -77,7 +77,7 @@ pub struct BundleImported {
 }
 
 /// What is in a bundle that was checked.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct BundleShown {
     /// The commits that it was made for.

@@ -82,8 +82,14 @@ impl Engine {
             new_commits: count(Fate::New) + count(Fate::NewHole),
             known_commits: count(Fate::Known),
             skipped_commits: count(Fate::Skipped) + count(Fate::Hole),
+            sessions: 0,
+            sidecars: 0,
+            links_left_out: 0,
+            new_bytes: 0,
+            stored_bytes: 0,
+            other_rules_commits: 0,
             dry_run: options.dry_run,
-            ..BundleImported::default()
+            notes: Vec::new(),
         };
         let needed = needed(source, &checked, &fates)?;
         let taken = Taken { checked: &checked, fates: &fates, needed };

@@ -3,7 +3,7 @@
 //! What becomes of it is the reducers'.
 
 use serde_json::{Value, json};
-use stemmata_api::v1::DecisionKind;
+use stemmata_api::v1::DecideRequest;
 use stemmata_model::{Json, LedgerId, NewEvent, NewPayload, Party, SessionId, topics};
 use stemmata_prompt::reduce::memory::v1::{Task, Thread};
 
@@ -14,26 +14,14 @@ use crate::error::{Candidate, EngineError, Result, Wanted};
 /// The session of what a person says.
 pub(super) const SESSION: &str = "stemma";
 
-/// What is to be remembered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
-    /// What it is.
-    pub kind: DecisionKind,
-    /// What was decided, what holds, or what is to be done.
-    pub text: String,
-    /// Why.
-    pub reason: Option<String>,
-    /// The decision that it replaces: the number of its event, or words that no other one has.
-    pub supersedes: Option<String>,
-}
-
 impl Engine {
     /// Publishes a decision, a fact, a task or an open thread in the user's name.
     ///
     /// # Errors
     /// `NotFound` where it is to replace no decision that holds, `Several` where it may replace several; as
     /// [`Engine::publish`].
-    pub fn decide(&self, ledger: &LedgerId, decision: &Decision) -> Result<Published> {
+    pub fn decide(&self, decision: &DecideRequest) -> Result<Published> {
+        let ledger = &decision.ledger;
         let mut data = json!({ "kind": decision.kind.as_str(), "decision": decision.text });
         if let Some(reason) = &decision.reason {
             data["reason"] = json!(reason);

@@ -7,10 +7,11 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use stemmata_api::v1::DecideRequest;
 use stemmata_engine::prompt::strategy::{DocumentFormat, parse};
 use stemmata_engine::{
-    BeginTurn, CandidateKind, CompactOf, CompactWanted, CompactWith, Decision, DecisionKind, Engine,
-    PromptMade, PromptOf, PromptWanted, RecallWanted, Stop, TurnContext, TurnMade,
+    BeginTurn, CandidateKind, CompactOf, CompactWanted, CompactWith, DecisionKind, Engine, PromptMade,
+    PromptOf, PromptWanted, RecallWanted, Stop, TurnContext, TurnMade,
 };
 use stemmata_model::{
     Entry, EntryKind, Estimate, FormatId, Json, NewEvent, Role, SessionId, Timestamp, TokenCounter as _,
@@ -261,7 +262,9 @@ fn category_retrieval_relevance_fixtures_select_expected_decisions_files_and_iss
     in_project(&engine);
     let decide = |text: &str| {
         let (kind, text) = (DecisionKind::Decision, text.to_owned());
-        engine.decide(&ledger(), &Decision { kind, text, reason: None, supersedes: None }).expect("decided");
+        let ledger = ledger();
+        let decision = DecideRequest { ledger, kind, text, reason: None, supersedes: None };
+        engine.decide(&decision).expect("decided");
     };
     decide("Retries wait twice as long each time");
     decide("Dates are stored as numbers");

@@ -2,11 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use stemmata_api::v1::RecallReason;
+use stemmata_api::v1::{DecideRequest, RecallReason};
 use stemmata_engine::prompt::retrieve::{Embedder, NoVectors};
 use stemmata_engine::{
-    Decision, DecisionKind, Engine, ForgetOptions, ForgetTarget, RecallNote, RecallWanted, Recalled,
-    StoreRules,
+    DecisionKind, Engine, ForgetOptions, ForgetTarget, RecallNote, RecallWanted, Recalled, StoreRules,
 };
 use stemmata_model::{Estimate, LedgerId, Principal, Timestamp, Tokens};
 use stemmata_store::LedgerChange;
@@ -54,9 +53,14 @@ fn project(embedder: &Arc<Potter>) -> Engine {
     let change = LedgerChange { root, ..LedgerChange::new(ledger(), Timestamp::from_micros(1)) };
     engine.log().change_ledger(change).expect("made");
     for text in ["Name branches after tickets", "Fire in the gas kiln", "Answer mails on Fridays"] {
-        let decision =
-            Decision { kind: DecisionKind::Decision, text: text.to_owned(), reason: None, supersedes: None };
-        engine.decide(&ledger(), &decision).expect("decided");
+        let decision = DecideRequest {
+            ledger: ledger(),
+            kind: DecisionKind::Decision,
+            text: text.to_owned(),
+            reason: None,
+            supersedes: None,
+        };
+        engine.decide(&decision).expect("decided");
     }
     engine
 }
@@ -134,8 +138,14 @@ fn no_secret_that_only_a_newer_rule_finds_is_sent() {
     let engine = project(&potter);
     // The rule comes after the decision is stored; nobody has scrubbed the store since.
     let text = "Burn clay for ACME-123456".to_owned();
-    let decision = Decision { kind: DecisionKind::Decision, text, reason: None, supersedes: None };
-    engine.decide(&ledger(), &decision).expect("decided");
+    let decision = DecideRequest {
+        ledger: ledger(),
+        kind: DecisionKind::Decision,
+        text,
+        reason: None,
+        supersedes: None,
+    };
+    engine.decide(&decision).expect("decided");
     let text = "[[rules]]\nkind = 'ticket'\nkeywords = ['ACME-']\nregex = 'ACME-[0-9]{6}'\n".to_owned();
     recall(&engine.with_rules(StoreRules { name: "secrets.toml".to_owned(), text }), Some(&ledger()));
     let asked = potter.asked.lock().expect("no test panics with it").concat();

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use stemmata_api::v1::DecideRequest;
 use stemmata_engine::prompt::assemble::Mode;
 use stemmata_engine::prompt::strategy::{DocumentFormat, Strategy, parse, shipped};
 use stemmata_engine::{
-    BeginTurn, Decision, DecisionKind, Engine, PromptMade, PromptOf, PromptWanted, TurnBegun, TurnContext,
+    BeginTurn, DecisionKind, Engine, PromptMade, PromptOf, PromptWanted, TurnBegun, TurnContext,
 };
 use stemmata_model::{Estimate, EventSeq, Role, Timestamp, topics};
 use stemmata_prompt::reduce::Reducer;
@@ -148,8 +149,9 @@ fn a_continuation_says_the_state_only_where_it_changed() {
     with_project(&engine);
     let decide = |text: &str| {
         let (text, reason) = (text.to_owned(), None);
-        let decision = Decision { kind: DecisionKind::Decision, text, reason, supersedes: None };
-        engine.decide(&ledger(), &decision).expect("decided").appended.last.get()
+        let decision =
+            DecideRequest { ledger: ledger(), kind: DecisionKind::Decision, text, reason, supersedes: None };
+        engine.decide(&decision).expect("decided").appended.last.get()
     };
     let state = parse("maxTokens = 9000\n[[sources]]\ntopic = \"state\"\n", DocumentFormat::Toml)
         .expect("a strategy");

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use stemmata_api::v1::DecideRequest;
 use stemmata_engine::{
-    BundleSelection, CandidateKind, CaptureOptions, CheckpointRequest, Decision, DecisionKind, Engine,
-    EngineError, PromptOf, PromptTrigger, PromptWanted, RecallNote, RecallWanted, Recalled,
+    BundleSelection, CandidateKind, CaptureOptions, CheckpointRequest, DecisionKind, Engine, EngineError,
+    PromptOf, PromptTrigger, PromptWanted, RecallNote, RecallWanted, Recalled,
 };
 use stemmata_model::{
     Entry, EntryId, Estimate, FormatId, LedgerId, Part, Party, Role, SessionId, Template, ThreadId,
@@ -221,8 +222,9 @@ fn links_reach_sessions_and_hits() {
     for (text, supersedes) in [("Look at the damper", None), ("Look at the flue", Some("Look at the damper"))]
     {
         let (text, supersedes) = (text.to_owned(), supersedes.map(str::to_owned));
-        let decision = Decision { kind: DecisionKind::Decision, text, reason: None, supersedes };
-        engine.decide(&own_ledger, &decision).expect("decided");
+        let ledger = own_ledger.clone();
+        let decision = DecideRequest { ledger, kind: DecisionKind::Decision, text, reason: None, supersedes };
+        engine.decide(&decision).expect("decided");
     }
     let linked_again = pack(Some(&thread));
     let marked = linked_again.items.iter().find(|item| item.kind == "linked").expect("it");
@@ -267,7 +269,9 @@ fn events_of_two_ledgers_are_two() {
     engine.log().change_ledger(LedgerChange::new(other.clone(), Timestamp::from_micros(1))).expect("made");
     let decide = |ledger: &LedgerId, text: &str| {
         let (kind, text) = (DecisionKind::Decision, text.to_owned());
-        engine.decide(ledger, &Decision { kind, text, reason: None, supersedes: None }).expect("decided");
+        let ledger = ledger.clone();
+        let decision = DecideRequest { ledger, kind, text, reason: None, supersedes: None };
+        engine.decide(&decision).expect("decided");
     };
     decide(&ledger(), "The quagga eats grass");
     decide(&other, "The quagga sleeps on stones");
@@ -306,7 +310,9 @@ fn a_project_recalls_nothing_of_a_repository_below_it() {
         import(&engine, &folder.write(&format!("b{number}.jsonl"), lines.as_bytes()));
     }
     let (kind, text) = (DecisionKind::Decision, "The celadon glaze is below".to_owned());
-    engine.decide(&below, &Decision { kind, text, reason: None, supersedes: None }).expect("decided");
+    let ledger = below.clone();
+    let decision = DecideRequest { ledger, kind, text, reason: None, supersedes: None };
+    engine.decide(&decision).expect("decided");
     settle(&engine);
     let pack = recall(&engine, "celadon glaze");
     assert!(pack.text.contains("cone ten") && !pack.text.contains("below"), "{}", pack.text);
@@ -342,8 +348,9 @@ fn a_superseded_decision_comes_behind_the_one_that_holds() {
     with_project(&engine);
     let decide = |text: &str, supersedes: Option<&str>| {
         let (text, supersedes) = (text.to_owned(), supersedes.map(str::to_owned));
-        let decision = Decision { kind: DecisionKind::Decision, text, reason: None, supersedes };
-        engine.decide(&ledger(), &decision).expect("decided");
+        let ledger = ledger();
+        let decision = DecideRequest { ledger, kind: DecisionKind::Decision, text, reason: None, supersedes };
+        engine.decide(&decision).expect("decided");
     };
     decide("fire with wood", None);
     decide("fire with gas", Some("fire with wood"));

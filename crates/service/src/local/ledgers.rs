@@ -12,7 +12,7 @@ use stemmata_api::v1::{
     OpenTasks, ReplayRequest, Replayed, RestoreStateRequest, RestoredLedger, State, StateRequest,
 };
 use stemmata_api::{Answer, Code, Control, Ledgers, PlanDigest, Problem};
-use stemmata_engine::{Adopt, Decision, Engine, EventsPlan, PublishOptions};
+use stemmata_engine::{Adopt, Engine, EventsPlan, PublishOptions};
 use stemmata_model::LedgerId;
 use stemmata_store::StoreError;
 
@@ -171,17 +171,10 @@ impl Ledgers for Local {
 
     fn decide(&self, request: &DecideRequest) -> Answer<Appended> {
         self.with(|engine| {
-            let ledger = &request.ledger;
             if request.text.trim().is_empty() {
                 return Err(bad_request("text", "it says nothing"));
             }
-            let decision = Decision {
-                kind: request.kind,
-                text: request.text.clone(),
-                reason: request.reason.clone(),
-                supersedes: request.supersedes.clone(),
-            };
-            Ok(wire::ledger::appended(ledger, &engine.decide(ledger, &decision)?))
+            Ok(wire::ledger::appended(&request.ledger, &engine.decide(request)?))
         })
     }
 
