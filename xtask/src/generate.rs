@@ -72,15 +72,25 @@ fn shown(root: &Path, program: &Path) -> anyhow::Result<BTreeMap<&'static str, S
 struct Programs {
     stemma: PathBuf,
     json_page: PathBuf,
+    http_pages: PathBuf,
 }
 
 /// Builds the programs and returns their paths, as cargo reports them. They are chosen from the whole workspace and together
 /// with an example, because then cargo resolves features as it does for the tests: whoever has run the tests builds nothing here.
 fn programs(root: &Path) -> anyhow::Result<Programs> {
     let mut command = cargo(root, &["build", "--quiet", "--workspace", "--message-format", "json"]);
-    command.args(["--bin", "stemma", "--example", "json_page", "--features", "stemmata-api/schema"]);
+    command.args([
+        "--bin",
+        "stemma",
+        "--example",
+        "json_page",
+        "--example",
+        "http_pages",
+        "--features",
+        "stemmata-api/schema",
+    ]);
     let output = command.stderr(Stdio::inherit()).output().context("starting cargo")?;
-    anyhow::ensure!(output.status.success(), "building `stemma` and `json_page` failed");
+    anyhow::ensure!(output.status.success(), "building `stemma` and its pages failed");
     let lines = output.stdout.split(|byte| *byte == b'\n');
     let messages: Vec<serde_json::Value> =
         lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
@@ -89,7 +99,7 @@ fn programs(root: &Path) -> anyhow::Result<Programs> {
         let found = named.filter_map(|message| message["executable"].as_str()).next_back();
         found.map(PathBuf::from).with_context(|| format!("cargo reported no program `{name}`"))
     };
-    Ok(Programs { stemma: path("stemma")?, json_page: path("json_page")? })
+    Ok(Programs { stemma: path("stemma")?, json_page: path("json_page")?, http_pages: path("http_pages")? })
 }
 
 fn reference(root: &Path) -> PathBuf {
@@ -109,10 +119,17 @@ fn build(root: &Path, programs: &Programs) -> anyhow::Result<Option<Pages>> {
         );
         return Ok(None);
     }
-    let page = Command::new(&programs.json_page).stderr(Stdio::inherit()).output();
-    let page = page.with_context(|| format!("starting `{}`", programs.json_page.display()))?;
-    anyhow::ensure!(page.status.success(), "`{}` failed ({})", programs.json_page.display(), page.status);
-    pages.insert("json.md".to_owned(), page.stdout);
+    let pages_of: [(&str, &PathBuf, &[&str]); 3] = [
+        ("json.md", &programs.json_page, &[]),
+        ("http.md", &programs.http_pages, &[]),
+        ("openapi.json", &programs.http_pages, &["openapi"]),
+    ];
+    for (name, program, arguments) in pages_of {
+        let page = Command::new(program).args(arguments).stderr(Stdio::inherit()).output();
+        let page = page.with_context(|| format!("starting `{}`", program.display()))?;
+        anyhow::ensure!(page.status.success(), "`{}` failed ({})", program.display(), page.status);
+        pages.insert(name.to_owned(), page.stdout);
+    }
     Ok(Some(pages))
 }
 

@@ -13,12 +13,15 @@
 //! ```
 
 mod control;
+pub mod frames;
 pub mod operation;
 #[cfg(feature = "schema")]
 pub mod operations;
 mod page;
+mod parts;
 mod plan;
 pub mod problem;
+mod query;
 mod raw;
 mod reader;
 #[cfg(feature = "schema")]
@@ -29,8 +32,10 @@ pub mod v1;
 
 pub use control::{CancelToken, Control, Progress, Step, Unit};
 pub use page::{PAGE_ITEMS_MAX, PageRequest};
+pub use parts::Parts;
 pub use plan::PlanDigest;
 pub use problem::{Candidate, Code, Kind, Problem};
+pub use query::Pairs;
 pub use raw::RawJson;
 pub use reader::{read_field, read_request};
 pub use service::{Answer, Chains, GiveBack, Ledgers, Maintain, Prompts, Search, Service, rows};

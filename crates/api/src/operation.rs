@@ -9,7 +9,7 @@ use crate::problem::{Code, Problem};
 #[cfg(feature = "schema")]
 use crate::schema::TypeOf;
 use crate::service::rows::{chains, give_back, ledgers, maintain, prompts, search};
-use crate::{Answer, Control, PlanDigest, Service, read_request};
+use crate::{Answer, Control, Parts, PlanDigest, Service};
 
 /// The operations of the service, a slice for each facet.
 pub static TABLE: &[&[&dyn Row]] =
@@ -190,11 +190,11 @@ pub trait Row: Sync {
     /// Returns what flows beside request and answer; nothing where [`call`](Self::call) does all of it.
     fn flow(&self) -> Option<Flow>;
 
-    /// Asks a service with a request in JSON, and returns the answer in JSON.
+    /// Asks a service, and returns the answer in JSON.
     ///
     /// # Errors
-    /// Those of the method and of [`read_request`]; `not_supported` where something flows beside.
-    fn call(&self, service: &dyn Service, request: &[u8], control: &Control<'_>) -> Answer<Vec<u8>>;
+    /// Those of the method and of [`Parts::read`]; `not_supported` where something flows beside.
+    fn call(&self, service: &dyn Service, request: &Parts, control: &Control<'_>) -> Answer<Vec<u8>>;
 
     /// Returns the type of its request.
     #[cfg(feature = "schema")]
@@ -232,12 +232,12 @@ impl<Q: Wire, A: Wire> Row for Op<Q, A> {
         }
     }
 
-    fn call(&self, service: &dyn Service, request: &[u8], control: &Control<'_>) -> Answer<Vec<u8>> {
+    fn call(&self, service: &dyn Service, request: &Parts, control: &Control<'_>) -> Answer<Vec<u8>> {
         let Run::Whole(run) = self.run else {
             let detail = format!("`{}` takes more than a request in JSON", self.head.name);
             return Err(Box::new(Problem::new(Code::NotSupported, detail)));
         };
-        let answer = run(service, &read_request(request)?, control)?;
+        let answer = run(service, &request.read(self.head.method)?, control)?;
         Ok(serde_json::to_vec(&answer).expect("an answer has only text keys"))
     }
 

@@ -3,6 +3,7 @@
 //! The operations of the service declare themselves ([`TABLE`](crate::operation::TABLE)). An operation is named after its
 //! facet, after `host` where only this machine can do it, or after `program`.
 
+pub mod http;
 mod machine;
 
 use std::sync::LazyLock;

@@ -21,9 +21,16 @@ use crate::{Code, Problem};
 /// field wants, or the field is unknown; `bad_request` without a field if the JSON is not such a request at all.
 pub fn read_request<T: DeserializeOwned>(json: &[u8]) -> Result<T, Box<Problem>> {
     let mut json = serde_json::Deserializer::from_slice(json);
+    let request = read(&mut json)?;
+    json.end().map_err(|error| Noticed::default().problem(&error))?;
+    Ok(request)
+}
+
+/// Reads a request from anything that `serde` reads from.
+pub(crate) fn read<'de, T: DeserializeOwned>(from: impl Deserializer<'de>) -> Result<T, Box<Problem>> {
     let noticed = Noticed::default();
-    let read = T::deserialize(Watched { inner: &mut json, field: "", noticed: &noticed });
-    read.and_then(|request| json.end().map(|()| request)).map_err(|error| noticed.problem(&error))
+    let read = T::deserialize(Watched { inner: from, field: "", noticed: &noticed });
+    read.map_err(|error| noticed.problem(&error))
 }
 
 /// Reads a field of a request that is given as text, as on a command line or in a path.
@@ -89,6 +96,15 @@ impl<'a, I> Watched<'a, I> {
     }
 }
 
+/// Passes on what holds no field.
+macro_rules! plain {
+    ($($method:ident)+) => {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+            self.inner.$method(visitor)
+        })+
+    };
+}
+
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Watched<'_, D> {
     type Error = D::Error;
 
@@ -147,9 +163,14 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Watched<'_, D> {
         })
     }
 
+    // Text is read as what is asked for: a query has no numbers.
+    plain! {
+        deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_u8
+        deserialize_u16 deserialize_u32 deserialize_u64 deserialize_f32 deserialize_f64
+    }
+
     serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
-        tuple tuple_struct identifier ignored_any
+        i128 u128 char str string bytes byte_buf unit unit_struct tuple tuple_struct identifier ignored_any
     }
 }
 

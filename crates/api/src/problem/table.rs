@@ -85,6 +85,20 @@ codes! {
         => "give a larger budget";
     NotSupported "not_supported" Refused "this store cannot do this"
         => "run it with the `stemma` of the machine that keeps the store";
+    NoRoute "no_route" NotFound "the service has no such address"
+        => "docs/reference/http.md lists what there is";
+    ForeignHost "foreign_host" Forbidden "the request is not for this machine"
+        => "ask for `127.0.0.1` or `localhost`: pages of other machines are not answered";
+    Overloaded "overloaded" Locked "the service has too much to do"
+        => "ask again in a moment: nothing of the request was done";
+    ServiceUnreachable "service_unreachable" System "the service does not answer"
+        => "`stemma serve` starts it; `--server` and `STEMMATA_SERVER` say where it is asked";
+    ServiceRuns "service_runs" Locked "a service runs already"
+        => "ask that one, or give this one another `--socket`";
+    NotListening "not_listening" System "the service cannot be reached where it should be"
+        => "give another `--socket`, in a folder that only you can open, or another `--listen`";
+    Internal "internal" System "an error in the program itself"
+        => "the log of the service has more; please report it";
     Cancelled "cancelled" Cancelled "cancelled"
         => "run the command again to do it; what was stored until then is kept";
     PlanStale "plan_stale" Conflict "the plan is out of date" => "run the command again: the store has changed since the plan was made";

@@ -119,7 +119,7 @@ pub trait GiveBack: Send + Sync {
         control: &Control<'_>,
     ) -> Answer<BundleExported>;
 
-    /// Takes in a bundle. Everything is checked before anything is stored. Idempotent: what is there already is counted and left
+    /// Imports a bundle. Everything is checked before anything is stored. Idempotent: what is there already is counted and left
     /// alone. What ends it once it stores, a cancel too, leaves chains without their last commits, and the same import goes on
     /// from there.
     ///

@@ -124,7 +124,7 @@ pub trait Ledgers: Send + Sync {
     /// `cancelled`.
     fn replay(&self, request: &ReplayRequest, control: &Control<'_>) -> Answer<Replayed>;
 
-    /// Makes the state of a ledger anew, also of a damaged one. Idempotent. Damaged lines are set aside only with `repair`,
+    /// Makes the state of a ledger again, also of a damaged one. Idempotent. Damaged lines are set aside only with `repair`,
     /// and never deleted.
     ///
     /// # Errors

@@ -102,7 +102,7 @@ fn recall(text: &str) -> RecallRequest {
 
 fn stage() -> Stage {
     let stage = Stage::new();
-    let service: &dyn Service = &stage.service;
+    let service: &dyn Service = stage.service.as_ref();
     let event = |topic: &str| NewEvent {
         topic: topic.to_owned(),
         text: Some("Refuse empty files".to_owned()),
@@ -131,7 +131,7 @@ fn refused<T: std::fmt::Debug>(answer: Answer<T>, wanted: &str, says: &str) {
 #[test]
 fn a_bad_strategy_or_profile_is_refused_with_its_place() {
     let stage = stage();
-    let service: &dyn Service = &stage.service;
+    let service: &dyn Service = stage.service.as_ref();
     let deep = format!("{{\"sources\":{}{}}}", "[".repeat(10_000), "]".repeat(10_000));
     let many = format!("{{\"sources\":[{}]}}", vec!["{\"topic\":\"T\"}"; 100_000].join(","));
     let large = format!("{{\"sources\":[],\"x\":\"{}\"}}", "y".repeat(10 << 20));
@@ -167,7 +167,7 @@ fn a_bad_strategy_or_profile_is_refused_with_its_place() {
 #[test]
 fn what_a_request_for_a_prompt_cannot_mean_is_refused() {
     let stage = stage();
-    let service: &dyn Service = &stage.service;
+    let service: &dyn Service = stage.service.as_ref();
     let with = |change: &dyn Fn(&mut AssembleRequest)| {
         let mut request = asked(&source(",\"amount\":1"));
         change(&mut request);
@@ -229,7 +229,7 @@ fn what_a_request_for_a_prompt_cannot_mean_is_refused() {
 #[test]
 fn tokens_are_counted_as_the_model_counts_them_and_the_same_counter_gives_the_same_prompt() {
     let stage = stage();
-    let service: &dyn Service = &stage.service;
+    let service: &dyn Service = stage.service.as_ref();
     let made = |model: Option<&str>, counter: Option<&str>| {
         let request = AssembleRequest {
             model: model.map(str::to_owned),
@@ -267,7 +267,7 @@ fn tokens_are_counted_as_the_model_counts_them_and_the_same_counter_gives_the_sa
 #[test]
 fn a_model_shows_its_window_and_where_clients_compact_in_it() {
     let stage = stage();
-    let service: &dyn Service = &stage.service;
+    let service: &dyn Service = stage.service.as_ref();
     let prompt = TurnPrompt {
         strategy: StrategySource::Name("live".to_owned()),
         profile: None,
@@ -307,7 +307,7 @@ fn a_model_shows_its_window_and_where_clients_compact_in_it() {
 #[test]
 fn a_turn_begins_once_and_never_twice_from_another_context() {
     let stage = stage();
-    let service: &dyn Service = &stage.service;
+    let service: &dyn Service = stage.service.as_ref();
     let prompt = TurnPrompt {
         strategy: StrategySource::Name("live".to_owned()),
         profile: None,
@@ -367,7 +367,7 @@ fn a_turn_begins_once_and_never_twice_from_another_context() {
 #[test]
 fn a_continuation_says_the_profile_again_where_it_changed() {
     let stage = stage();
-    let service: &dyn Service = &stage.service;
+    let service: &dyn Service = stage.service.as_ref();
     let profile = |rules: &str| format!("id = \"worker\"\nrole = \"worker\"\ninstructions = \"{rules}\"\n");
     let taken = |number: usize, rules: &str, after: Option<EventSeq>| {
         let prompt = TurnPrompt {
@@ -407,7 +407,7 @@ fn a_continuation_says_the_profile_again_where_it_changed() {
 #[test]
 fn a_prompt_over_its_budget_or_cut_says_so() {
     let stage = stage();
-    let service: &dyn Service = &stage.service;
+    let service: &dyn Service = stage.service.as_ref();
     let codes = |request: &AssembleRequest| -> Vec<String> {
         let made = service.assemble(request).expect("a prompt");
         made.notes.into_iter().map(|note| note.code.as_str().to_owned()).collect()

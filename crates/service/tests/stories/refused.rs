@@ -6,10 +6,7 @@ use std::ops::ControlFlow;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use stemmata_api::v1::{self, CheckpointRequest};
-use stemmata_api::{
-    Answer, Chains as _, Control, GiveBack as _, Ledgers as _, Problem, Search as _, read_request,
-};
-use stemmata_service::Local;
+use stemmata_api::{Answer, Control, Problem, Service, read_request};
 
 use crate::Stage;
 
@@ -20,7 +17,7 @@ const TIME: &str = "soon";
 const SEQ: &str = "07";
 
 /// Sends a request.
-type Ask = fn(&Local, &[u8]) -> Box<Problem>;
+type Ask = fn(&dyn Service, &[u8]) -> Box<Problem>;
 
 fn refused<Q: DeserializeOwned, A: Debug>(json: &[u8], act: impl FnOnce(&Q) -> Answer<A>) -> Box<Problem> {
     read_request(json).and_then(|request| act(&request)).expect_err("it is refused")
@@ -236,12 +233,12 @@ fn states() -> Vec<Case> {
     ]
 }
 
-fn follow(local: &Local, request: &v1::FollowRequest) -> Answer<v1::Followed> {
+fn follow(local: &dyn Service, request: &v1::FollowRequest) -> Answer<v1::Followed> {
     local.follow(request, &mut |_| ControlFlow::Break(()), &Control::none())
 }
 
 /// Makes the ledger that is asked about.
-fn begun(local: &Local) {
+fn begun(local: &dyn Service) {
     let append = json!({ "ledger": "l", "events": [{ "topic": "T" }], "durability": "batch" });
     let append = read_request(append.to_string().as_bytes()).expect("a request");
     local.append(&append).expect("appended");
@@ -260,7 +257,7 @@ fn each_wrong_value_of_each_request_is_answered_with_its_code() {
                 Value::Array(items) => items[0] = value,
                 other => other[field] = value,
             }
-            let problem = ask(&stage.service, json.to_string().as_bytes());
+            let problem = ask(stage.service.as_ref(), json.to_string().as_bytes());
             assert_eq!(problem.code, code, "{at} of {json}: {problem:?}");
             assert!(problem.detail.starts_with(says), "{at} of {json}: {}", problem.detail);
             // A list is named, and not what stands in it. What the service reads as text itself may name no field.

@@ -52,7 +52,7 @@ fn notes(window: &TurnWindowReport) -> String {
 }
 
 fn in_a_window_of(stage: &Stage, tokens: u64) -> Loop<'_> {
-    Loop { service: &stage.service, window: json!({ "tokens": tokens, "entries": true }) }
+    Loop { service: stage.service.as_ref(), window: json!({ "tokens": tokens, "entries": true }) }
 }
 
 #[test]
@@ -156,11 +156,12 @@ fn a_provider_takes_the_entries_whatever_a_harness_left() {
 #[test]
 fn a_model_that_nothing_is_known_of_has_not_the_limit_of_the_one_before() {
     let stage = Stage::new();
-    let of = |model: &str| Loop { service: &stage.service, window: json!({ "model": model }) };
+    let of = |model: &str| Loop { service: stage.service.as_ref(), window: json!({ "model": model }) };
     of("gemini-3-pro").begin(1, "hi").expect("begun");
     assert_eq!(of("gemini-3-pro").answer(1, "ok", 100).window.expect("a window").limit, 1_048_576);
     assert_eq!(code(of("my-local-llm").begin(2, "hi")), "window_bad");
-    let named = Loop { service: &stage.service, window: json!({ "model": "my-local-llm", "tokens": 9_000 }) };
+    let named =
+        Loop { service: stage.service.as_ref(), window: json!({ "model": "my-local-llm", "tokens": 9_000 }) };
     named.begin(2, "hi").expect("begun");
     let told = of("my-local-llm").begin(3, "hi").expect("it was said").window.expect("a window");
     assert_eq!(told.limit, 9_000);
@@ -169,7 +170,7 @@ fn a_model_that_nothing_is_known_of_has_not_the_limit_of_the_one_before() {
 #[test]
 fn an_error_that_is_no_overflow_is_none_whatever_is_known_of_the_window() {
     let stage = Stage::new();
-    let of = Loop { service: &stage.service, window: Value::Null };
+    let of = Loop { service: stage.service.as_ref(), window: Value::Null };
     of.begin(1, "hi").expect("begun");
     let error = json!({ "error": "429 rate limit reached, try again in 20 s" });
     let request: RecoverTurnRequest = serde_json::from_value(of.with(&error)).expect("a request");
@@ -207,7 +208,7 @@ fn an_entry_says_who_sees_it_what_it_is_for_and_shows_images() {
 #[test]
 fn a_call_that_is_repeated_without_a_session_finds_its_own() {
     let stage = Stage::new();
-    let service: &dyn Service = &stage.service;
+    let service: &dyn Service = stage.service.as_ref();
     let begin = |request: Option<&str>, text: &str| {
         let mut of = json!({
             "turn": { "ledger": "cluster", "agent": "w", "template": "t" },
@@ -337,7 +338,7 @@ fn a_model_that_answered_where_nothing_was_guarded_counts_too() {
         [("gemini-3-pro", "my-local-llm", 1_048_576), ("claude-opus-9-9", "llama3.1:8b", 1_000_000)]
     {
         let stage = Stage::new();
-        let of = Loop { service: &stage.service, window: Value::Null };
+        let of = Loop { service: stage.service.as_ref(), window: Value::Null };
         let answer = |number: usize, model: &str| {
             let entries = json!([{
                 "id": format!("z{number}"), "role": "assistant", "text": "ok", "model": model,
@@ -364,7 +365,7 @@ fn a_model_that_answered_where_nothing_was_guarded_counts_too() {
 #[test]
 fn an_answer_above_an_assumed_window_says_that_the_window_is_not_known() {
     let stage = Stage::new();
-    let of = Loop { service: &stage.service, window: json!({ "model": "claude-opus-9-9" }) };
+    let of = Loop { service: stage.service.as_ref(), window: json!({ "model": "claude-opus-9-9" }) };
     let answer = |number: usize, tokens: u64| {
         let entries = json!([{
             "id": format!("z{number}"), "role": "assistant", "text": "ok", "model": "claude-opus-9-9",
@@ -485,7 +486,7 @@ fn a_long_error_of_a_provider_is_cut_and_answered() {
 #[test]
 fn a_step_or_end_of_a_forgotten_session_says_so() {
     let stage = Stage::new();
-    let service: &dyn Service = &stage.service;
+    let service: &dyn Service = stage.service.as_ref();
     let of = Loop { service, window: Value::Null };
     of.begin(1, "go").expect("begun");
     of.answer(1, "done", 9);

@@ -1,0 +1,243 @@
+//! The operations over HTTP, as documents: OpenAPI 3.1 for programs, a table for people.
+//!
+//! What is said of an operation is what its method says, so nothing is told a second time.
+
+use std::fmt::Write as _;
+
+use schemars::generate::Contract;
+use serde_json::{Map, Value, json};
+
+use crate::frames::MEDIA_TYPE;
+use crate::operation::{Effect, Flow, Method, Repeat, Row, Scope, rows};
+use crate::problem::Problem;
+use crate::schema::{TypeOf, components};
+
+/// The facets, whose traits say what their methods do.
+const SOURCES: [(&str, &str); 6] = [
+    ("chains", include_str!("../service/chains.rs")),
+    ("give_back", include_str!("../service/give_back.rs")),
+    ("ledgers", include_str!("../service/ledgers.rs")),
+    ("maintain", include_str!("../service/maintain.rs")),
+    ("prompts", include_str!("../service/prompts.rs")),
+    ("search", include_str!("../service/search.rs")),
+];
+
+/// Returns what the method of an operation says it does, without its errors.
+fn about(name: &str) -> String {
+    let (facet, method) = name.split_once('.').expect("facet and method");
+    let source = SOURCES.iter().find(|(own, _)| *own == facet).map_or("", |(_, source)| source);
+    let before = source.split_once(&format!("\n    fn {method}(")).map_or("", |(before, _)| before);
+    let lines: Vec<&str> = before.lines().rev().map_while(|line| line.trim().strip_prefix("///")).collect();
+    let text: Vec<&str> =
+        lines.into_iter().rev().map(str::trim).take_while(|line| *line != "# Errors").collect();
+    // A link leads nowhere outside of the code: its text stays.
+    let words = text.join(" ");
+    let mut plain = String::new();
+    let mut rest = words.trim();
+    while let Some((before, link)) = rest.split_once("[`") {
+        let (shown, after) = link.split_once("`]").unwrap_or((link, ""));
+        let _infallible = write!(plain, "{before}`{shown}`");
+        rest = match after.strip_prefix('(').and_then(|target| target.split_once(')')) {
+            Some((_, after)) => after,
+            None => after,
+        };
+    }
+    plain + rest
+}
+
+/// Returns the document of all operations.
+pub fn openapi() -> Value {
+    let requests = components(rows().map(Row::request), Contract::Deserialize);
+    let answers = rows().map(Row::answer).chain([TypeOf::of::<Problem>()]);
+    let mut schemas = components(answers, Contract::Serialize);
+    let mut paths = Map::new();
+    for row in rows() {
+        let head = row.head();
+        let verb = match head.method {
+            Method::Get => "get",
+            Method::Post => "post",
+            Method::Patch => "patch",
+        };
+        let path = paths.entry(head.path).or_insert_with(|| json!({}));
+        path[verb] = operation(row, &requests);
+    }
+    schemas.extend(requests);
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Stemmata",
+            "version": "1",
+            "description": "What `stemma serve` answers: every operation of the command, over HTTP.",
+        },
+        "paths": paths,
+        "components": { "schemas": schemas },
+    })
+}
+
+fn operation(row: &dyn Row, requests: &Map<String, Value>) -> Value {
+    let (head, flow) = (row.head(), row.flow());
+    let about = about(head.name);
+    let summary = about.split_inclusive(". ").next().unwrap_or_default().trim().trim_end_matches('.');
+    let schema = requests.get(&row.request().name()).cloned().unwrap_or_default();
+    let holes: Vec<&str> = head.holes().collect();
+    let mut parameters: Vec<Value> = holes
+        .iter()
+        .map(|hole| {
+            json!({ "name": hole, "in": "path", "required": true, "schema": schema["properties"][hole] })
+        })
+        .collect();
+    let mut body = None;
+    if head.method == Method::Get || flow == Some(Flow::In) {
+        query(&mut parameters, "", &without(schema, &holes), requests, true);
+    } else if schema["properties"].as_object().is_some_and(|all| all.len() > holes.len()) {
+        body = Some(
+            json!({ "required": true, "content": { "application/json": { "schema": without(schema, &holes) } } }),
+        );
+    }
+    if flow == Some(Flow::In) {
+        let bytes = json!({ "schema": { "type": "string", "format": "binary" } });
+        body = Some(json!({ "required": false, "content": { "application/octet-stream": bytes } }));
+    }
+    let answer = json!({ "schema": { "$ref": format!("#/components/schemas/{}", row.answer().name()) } });
+    let content = match flow {
+        Some(Flow::Out) => {
+            json!({ "*/*": { "schema": { "type": "string", "format": "binary" } }, MEDIA_TYPE: {} })
+        }
+        Some(Flow::Events) => json!({ "text/event-stream": { "schema": { "type": "string" } } }),
+        Some(Flow::In) | None => json!({ "application/json": answer }),
+    };
+    let problem = json!({ "schema": { "$ref": "#/components/schemas/Problem" } });
+    let mut operation = json!({
+        "operationId": head.name,
+        "tags": [head.name.split('.').next()],
+        "summary": summary,
+        "description": about,
+        "responses": {
+            "200": { "description": "The answer.", "content": content },
+            "default": { "description": "A problem.", "content": { "application/problem+json": problem } },
+        },
+        "x-stemma-scope": word(&head.scope),
+        "x-stemma-effect": word(&head.effect),
+        "x-stemma-repeat": word(&head.repeat),
+    });
+    if !parameters.is_empty() {
+        operation["parameters"] = parameters.into();
+    }
+    if let Some(body) = body {
+        operation["requestBody"] = body;
+    }
+    operation
+}
+
+/// Returns the schema of a request without the fields that stand in the path.
+fn without(mut schema: Value, holes: &[&str]) -> Value {
+    if let Some(properties) = schema["properties"].as_object_mut() {
+        properties.retain(|name, _| !holes.contains(&name.as_str()));
+    }
+    if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|name| name.as_str().is_none_or(|name| !holes.contains(&name)));
+    }
+    schema
+}
+
+/// Adds the fields of an object as parameters of a query, those of fields with a dot.
+fn query(
+    parameters: &mut Vec<Value>,
+    within: &str,
+    schema: &Value,
+    schemas: &Map<String, Value>,
+    is_required: bool,
+) {
+    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        let is_required = is_required && required.iter().any(|one| one == name);
+        let name = if within.is_empty() { name.clone() } else { format!("{within}.{name}") };
+        let meant = field["$ref"].as_str().and_then(|path| schemas.get(path.rsplit('/').next()?));
+        let meant = meant.unwrap_or(field);
+        if meant["properties"].is_object() {
+            query(parameters, &name, meant, schemas, is_required);
+            continue;
+        }
+        parameters.push(json!({
+            "name": name,
+            "in": "query",
+            "required": is_required,
+            "description": field["description"].as_str().or(meant["description"].as_str()).unwrap_or_default(),
+            "schema": field,
+        }));
+    }
+}
+
+fn word(value: &impl std::fmt::Debug) -> String {
+    format!("{value:?}").to_lowercase()
+}
+
+/// Returns the table of all operations in Markdown.
+pub fn table() -> String {
+    let mut text = String::from("| request | operation | what it does | may |\n| --- | --- | --- | --- |\n");
+    for row in rows() {
+        let head = row.head();
+        let about = about(head.name);
+        let first = about.split_inclusive(". ").next().unwrap_or_default().trim();
+        let scope = match head.scope {
+            Scope::Read => "read",
+            Scope::Publish => "publish",
+            Scope::Manage => "manage",
+        };
+        let flow = match row.flow() {
+            Some(Flow::In) => " The body is the content, the request is in the query.",
+            Some(Flow::Out) => " The body is the content.",
+            Some(Flow::Events) => " Server-sent events.",
+            None => "",
+        };
+        let more = match (head.effect, head.repeat) {
+            (Effect::Destroys, Repeat::Planned) => " Takes the plan's digest.",
+            _ => "",
+        };
+        let method = word(&head.method).to_uppercase();
+        let first = first.replace('|', "\\|");
+        writeln!(text, "| `{method} {}` | `{}` | {first}{flow}{more} | {scope} |", head.path, head.name)
+            .expect("a string takes it");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_is_described_and_every_reference_leads_somewhere() {
+        let document = openapi();
+        let mut operations = 0;
+        for (path, verbs) in document["paths"].as_object().expect("paths") {
+            for (verb, operation) in verbs.as_object().expect("operations") {
+                operations += 1;
+                let about = operation["description"].as_str().unwrap_or_default();
+                assert!(about.len() > 10 && !about.contains("[`"), "{verb} {path}: {about:?}");
+            }
+        }
+        assert_eq!(operations, rows().count());
+        let text = document.to_string();
+        for name in text.split("#/components/schemas/").skip(1).filter_map(|rest| rest.split('"').next()) {
+            assert!(document["components"]["schemas"][name].is_object(), "{name}");
+        }
+        assert_eq!(table().lines().count(), operations + 2);
+    }
+
+    #[test]
+    fn the_fields_of_a_query_are_those_that_are_read() {
+        let document = openapi();
+        let parameters = |path: &str| -> Vec<String> {
+            let all = document["paths"][path]["get"]["parameters"].as_array().expect("parameters");
+            all.iter().map(|one| one["name"].as_str().unwrap_or_default().to_owned()).collect()
+        };
+        assert!(
+            parameters("/v1/sessions").contains(&"page.limit".to_owned()),
+            "{:?}",
+            parameters("/v1/sessions")
+        );
+        let history = parameters("/v1/commits/{ctx}/history");
+        assert_eq!(history.iter().filter(|name| *name == "ctx").count(), 1, "{history:?}");
+    }
+}
