@@ -87,7 +87,7 @@ const FLAGS_ABSENT: &[(&str, &str, &str)] = &[(
 /// What there is none of, and what does most of it.
 const ABSENT: &[(&[&str], &str)] = &[
     (
-        &["serve", "server", "web", "ui", "gui", "dashboard"],
+        &["web", "ui", "gui", "dashboard"],
         "there is no page in a browser; `stemma` alone shows what is new, and `stemma export SESSION -o FILE.html` writes a page to read",
     ),
     (

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::io::Write as _;
 
 use clap::error::ErrorKind;
+use clap::parser::ValueSource;
 use clap::{CommandFactory as _, FromArgMatches as _};
 use stemmata_api::{Code, Problem};
 
@@ -21,7 +22,7 @@ use crate::environment::Environment;
 use crate::errors::{self, CliError, Exit};
 use crate::output::style::Style;
 use crate::output::{Console, Stream};
-use crate::wiring::{App, open_for, takes_color};
+use crate::wiring::{App, takes_color};
 
 /// Runs one command and returns how it ended.
 pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &Environment) -> Exit {
@@ -35,7 +36,15 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
         matches = parse(&with_home).or(matches);
     }
     let name = matches.as_ref().ok().and_then(|matches| Some(matches.subcommand_name()?.to_owned()));
+    let names_server = matches
+        .as_ref()
+        .is_ok_and(|matches| matches.value_source("server") == Some(ValueSource::CommandLine));
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) if names_server && cli.command.is_of_this_machine() => {
+            let reason = "the command is about this machine, and asks no service: leave `--server` out";
+            let problem = CliError::Usage(reason.to_owned()).problem();
+            return failed(&problem, cli.global.json, plain(environment));
+        }
         Ok(cli) => cli,
         // Nor because it was called as another version of this program wants it; help is for a person.
         Err(error)
@@ -52,7 +61,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
                 .unwrap_or_else(|| usage(&error, &arguments, environment));
         }
     };
-    let mut app = match App::new(environment.clone(), &cli.global, open_for(&cli.command)) {
+    let mut app = match App::new(environment.clone(), &cli) {
         Ok(app) => app,
         // A client must not fail because a configuration is wrong: `status` will say so.
         Err(_) if is_hook(&cli.command) => return commands::hook::pass_over(environment),
@@ -101,7 +110,7 @@ const fn is_hook(command: &Command) -> bool {
 /// Says whether a command goes on until it is stopped: nobody waits for its end to read what it says.
 const fn is_endless(command: &Command) -> bool {
     match command {
-        Command::Watch(_) | Command::Run(_) => true,
+        Command::Watch(_) | Command::Run(_) | Command::Serve(_) => true,
         Command::Events(events) => matches!(events.command, EventsCommand::Follow(_)),
         _ => false,
     }
@@ -142,6 +151,7 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Start(args) => commands::start::run(app, &args),
         Command::Run(args) => commands::run::run(app, &args),
         Command::Watch(args) => commands::watch::run(app, &args),
+        Command::Serve(args) => commands::serve::run(app, &args),
         Command::Search(args) => commands::search::run(app, &args),
         Command::List(args) => commands::list::run(app, &args, None),
         Command::Stats(args) => commands::stats::run(app, &args),

@@ -19,6 +19,7 @@ pub(crate) mod memory;
 pub(crate) mod prompts;
 pub(crate) mod search;
 pub(crate) mod secrets;
+pub(crate) mod serve;
 pub(crate) mod window;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -81,6 +82,17 @@ pub(crate) struct Global {
     /// Show only results and errors: no progress, no notes and, if all went well, no warnings
     #[arg(long, short, global = true, help_heading = "Global options")]
     pub(crate) quiet: bool,
+
+    /// Ask the service at this address (`unix:/path` or `http://host:port`) instead of this machine's store
+    #[arg(
+        long,
+        global = true,
+        value_name = "ADDRESS",
+        help_heading = "Global options",
+        env = "STEMMATA_SERVER",
+        hide_env = true
+    )]
+    pub(crate) server: Option<String>,
 
     /// The time to take for the present, for tests
     #[arg(long, global = true, hide = true, value_name = "TIME")]
@@ -222,6 +234,8 @@ pub(crate) enum Command {
     Install(live::Install),
     /// Remove Stemmata's hooks from a client's settings
     Uninstall(live::Uninstall),
+    /// Answer programs of this machine over HTTP, on a socket or an address
+    Serve(serve::Serve),
     /// Add a `Context-Id` trailer to git commits
     Git(git::Git),
     /// Capture what is new in a session (called by hooks)
@@ -247,6 +261,44 @@ pub(crate) enum Command {
     /// Write the pages of docs/reference
     #[command(hide = true)]
     GenerateReference(maintain::GenerateReference),
+}
+
+impl Command {
+    /// Says whether the command is about this machine, whatever service is named: its clients, their files, its own store.
+    pub(crate) const fn is_of_this_machine(&self) -> bool {
+        matches!(
+            self,
+            Self::Import(_)
+                | Self::Watch(_)
+                | Self::Start(_)
+                | Self::Run(_)
+                | Self::Current(_)
+                | Self::Undo(_)
+                | Self::Secrets(_)
+                | Self::Ledger(_)
+                | Self::Doctor(_)
+                | Self::Repair(_)
+                | Self::Recover(_)
+                | Self::Backup(_)
+                | Self::Restore(_)
+                | Self::Migrate(_)
+                | Self::Setup(_)
+                | Self::Install(_)
+                | Self::Uninstall(_)
+                | Self::Git(_)
+                | Self::Hook(_)
+                | Self::Serve(_)
+                | Self::Exclude(_)
+                | Self::Pause(_)
+                | Self::Unpause(_)
+                | Self::Status(_)
+                | Self::Config(_)
+                | Self::Completions(_)
+                | Self::Home(_)
+                | Self::Complete(_)
+                | Self::GenerateReference(_)
+        )
+    }
 }
 
 #[cfg(test)]

@@ -60,6 +60,7 @@ pub(crate) mod scan;
 pub(crate) mod scrub;
 pub(crate) mod search;
 pub(crate) mod secrets;
+pub(crate) mod serve;
 pub(crate) mod setup;
 pub(crate) mod show;
 pub(crate) mod sidecars;

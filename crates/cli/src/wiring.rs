@@ -2,6 +2,7 @@
 //!
 //! The store is opened on first use, so that commands without one work everywhere.
 
+mod asked;
 mod names;
 
 use std::cell::{Cell, OnceCell};
@@ -11,7 +12,7 @@ use std::sync::Arc;
 
 use clap::ValueEnum as _;
 use serde::Serialize;
-use stemmata_api::Service;
+use stemmata_client::{Address, Remote};
 use stemmata_engine::clients::{self, Client};
 use stemmata_engine::prompt::retrieve::Embedder;
 pub(crate) use stemmata_engine::runtime_of;
@@ -24,13 +25,12 @@ use stemmata_model::{ThreadId, TicketId, Timestamp};
 use stemmata_service::{Host, Local, Machine, Process, alike, open_for_hook, problem_of};
 
 use crate::args::git::{Git, GitCommand};
-use crate::args::{Command, Global};
+use crate::args::{Cli, Command, Global};
 use crate::commands::run;
 use crate::config::{self, Config};
 use crate::environment::{self, Environment, SESSION_VARIABLE};
 use crate::errors::{CliError, Exit};
 use crate::logging::{self, LogTrouble};
-use crate::model;
 use crate::output::size::plural;
 use crate::output::style::Style;
 use crate::output::time;
@@ -61,7 +61,11 @@ pub(crate) struct App {
     /// What to take for the mark of this machine, for tests.
     mark: Option<String>,
     home: OnceCell<Arc<Home>>,
-    service: OnceCell<Box<dyn Service>>,
+    local: OnceCell<Arc<Local>>,
+    /// Whom to ask instead of this machine's store.
+    remote: Option<Remote>,
+    /// Set once what was asked for lies in this machine's store.
+    is_here: Cell<bool>,
     host: OnceCell<Host>,
     /// Set once what others left was taken up.
     opened: OnceCell<()>,
@@ -75,6 +79,14 @@ pub(crate) struct App {
 
 /// A setting of earlier versions, which many a configuration has.
 const VAULT_SETTING: &str = "secrets.vault";
+
+/// Returns the service that is named, unless the command is about this machine: capture goes on whatever the variable says.
+fn remote(cli: &Cli) -> Result<Option<Remote>, CliError> {
+    let named = cli.global.server.as_deref().filter(|text| !text.is_empty());
+    let Some(text) = named.filter(|_| !cli.command.is_of_this_machine()) else { return Ok(None) };
+    let address = text.parse::<Address>().map_err(|error| CliError::Usage(error.to_string()))?;
+    Ok(Some(Remote::new(address)))
+}
 
 /// A clock that stands still, for tests.
 struct FixedClock(Timestamp);
@@ -93,7 +105,7 @@ impl From<EngineError> for CliError {
 
 /// Returns what a command opens the store for: a client waits for `hook`, and git for its own; `run` records beside a program
 /// that waits for nothing.
-pub(crate) fn open_for(command: &Command) -> OpenFor {
+fn open_for(command: &Command) -> OpenFor {
     match command {
         // Nobody waits for a store while a shell completes, or for a page that only reads.
         Command::Complete(_)
@@ -107,11 +119,8 @@ pub(crate) fn open_for(command: &Command) -> OpenFor {
 
 impl App {
     /// Reads the configuration and sets the console up.
-    pub(crate) fn new(
-        environment: Environment,
-        global: &Global,
-        open_for: OpenFor,
-    ) -> Result<Self, CliError> {
+    pub(crate) fn new(environment: Environment, cli: &Cli) -> Result<Self, CliError> {
+        let (global, open_for) = (&cli.global, open_for(&cli.command));
         let mut config = Config::load(&environment)?;
         let color = global.color.and_then(|when| when.to_possible_value());
         config.flag(&config::COLOR, color.map(|when| when.get_name().to_owned()));
@@ -143,7 +152,9 @@ impl App {
             open_for,
             mark: global.test_host.clone(),
             home: OnceCell::new(),
-            service: OnceCell::new(),
+            local: OnceCell::new(),
+            remote: remote(cli)?,
+            is_here: Cell::new(false),
             host: OnceCell::new(),
             opened: OnceCell::new(),
             has_said_cut: Cell::new(false),
@@ -347,22 +358,6 @@ impl App {
             .filter(|_| !Self::is_continued(client))
             .map(|other| format!(" --in {}", other.id));
         format!("stemma resume {ctx}{}", other.unwrap_or_default())
-    }
-
-    /// Returns the service over this store; the first time it is opened, and a command takes up what others left. A hook and
-    /// `run`, for which a program waits, leave that to commands.
-    pub(crate) fn service(&self) -> Result<&dyn Service, CliError> {
-        if let Some(service) = self.service.get() {
-            return Ok(service.as_ref());
-        }
-        self.open()?;
-        let home = self.home()?;
-        // Who asks for changes on the command line.
-        let by = home.identity()?.principal("stemma")?;
-        let (rules, environment) = (self.settings.llm.clone(), self.environment.clone());
-        let model = move |scrubber| model::summarizer(&rules, &|name| environment.text(name), scrubber);
-        let local = Local::new(Arc::clone(home), by).with_model(Box::new(model));
-        Ok(self.service.get_or_init(|| Box::new(local)).as_ref())
     }
 
     /// Returns what only this machine can do. Opens no store: a command that needs one asks for [`App::service`] first.

@@ -72,6 +72,9 @@ fn request(args: &Checkpoint) -> CheckpointRequest {
 
 /// Returns the ledger of the project that is here, where there is one: what is folded of it is saved with the commit.
 fn ledger_here(app: &App) -> Result<Option<LedgerId>, CliError> {
+    if app.is_remote() {
+        return Ok(None);
+    }
     let dir = app.environment.current_dir.clone();
     let request = LedgerOfRequest { dir, name: None, make: MakeLedger::Never, even_damaged: false };
     match app.opened_host()?.ledger_of(&request) {

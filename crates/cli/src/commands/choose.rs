@@ -110,9 +110,11 @@ fn is_placed(runtime: Option<&str>) -> fn(&Session) -> bool {
 fn choose(app: &App, enter: Act, command: &str, offers: fn(&Session) -> bool) -> Result<Choice, CliError> {
     let service = app.service()?;
     // A session that was never imported is one to choose from, too.
-    let unread = app.host()?.catch_up(Some(&app.environment.current_dir))?;
-    for one in &unread {
-        app.console.warn(one);
+    if !app.is_remote() {
+        let unread = app.host()?.catch_up(Some(&app.environment.current_dir))?;
+        for one in &unread {
+            app.console.warn(one);
+        }
     }
     if !app.takes_keys() {
         return missing(app, command, offers);

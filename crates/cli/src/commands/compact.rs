@@ -122,6 +122,7 @@ fn print(app: &App, args: &Compact) -> Result<Exit, CliError> {
     let session = session.map(|request| service.session(&request)).transpose()?;
     if let Some(session) = session
         && !app.console.json
+        && !app.is_remote()
         && app.opened_host()?.has_unread(&session)
     {
         let note = Style::Note.paint("note");

@@ -10,7 +10,7 @@ use stemmata_api::v1::{
     self, APPEND_BYTES_MAX, APPEND_EVENTS_MAX, AppendRequest, EventsForgotten, EventsRequest, FollowFrom,
     FollowRequest, ForgetEventsRequest, NewEvent,
 };
-use stemmata_api::{CancelToken, Code, Control, PlanDigest, RawJson};
+use stemmata_api::{CancelToken, Code, Control, PlanDigest, Problem, RawJson};
 use stemmata_model::{Json, LedgerId};
 use stemmata_service::{LedgerOfRequest, MakeLedger};
 
@@ -53,6 +53,10 @@ pub(crate) fn damaged_ledger(app: &App, which: &Which) -> Result<LedgerId, CliEr
 fn ledger_of(app: &App, which: &Which, make: MakeLedger, even_damaged: bool) -> Result<LedgerId, CliError> {
     if let Some(id) = &which.ledger {
         return Ok(id.clone());
+    }
+    if app.is_remote() {
+        let detail = "a service knows no folders of this machine";
+        return Err(CliError::Problem(Box::new(Problem::new(Code::NoLedgerHere, detail))));
     }
     app.service()?;
     let dir = app.environment.absolute(which.project.as_deref().unwrap_or_else(|| Path::new(".")));

@@ -12,7 +12,7 @@ use crate::wiring::App;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Fork) -> Result<Exit, CliError> {
-    let found = place::found_newest(app, &args.reference)?;
+    let found = place::found_here(app, &args.reference, &args.placement)?;
     let target = Target::of(app, found, args.placement.at.as_deref());
     let manner = Manner { reuses: false, starts: false };
     let Some(placed) = place::place(app, target, manner, &args.placement)? else { return Ok(Exit::Done) };

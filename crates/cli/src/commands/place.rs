@@ -5,7 +5,7 @@ use std::io::BufRead as _;
 use std::path::{Path, PathBuf};
 
 use stemmata_api::Control;
-use stemmata_api::v1::{Found, Losses, Placed, Session};
+use stemmata_api::v1::{Found, LatestSessionRequest, Losses, Placed, Session};
 use stemmata_model::{CommitId, FormatId, LossAction};
 use stemmata_service::PlaceRequest;
 
@@ -186,9 +186,30 @@ pub(crate) fn newest(app: &App, reference: &str) -> Result<String, CliError> {
     Ok(app.told(&found_newest(app, reference)?).to_string())
 }
 
+/// Refuses to plan what has to be stored here first.
+pub(crate) fn refuse_plan(app: &App, placement: &Placement) -> Result<(), CliError> {
+    if app.is_remote() && placement.dry_run {
+        let reason = "a session of a service is brought here before it is placed: leave `--dry-run` out";
+        return Err(CliError::Usage(reason.to_owned()));
+    }
+    Ok(())
+}
+
+/// Finds what the user means, and brings it here where a service has it.
+pub(crate) fn found_here(app: &App, reference: &str, placement: &Placement) -> Result<Found, CliError> {
+    refuse_plan(app, placement)?;
+    match app.bring_here(reference)? {
+        Some(found) => Ok(found),
+        None => found_newest(app, reference),
+    }
+}
+
 /// Finds what the user means as [`newest`] does, with the prompt that was named where one was.
 pub(crate) fn found_newest(app: &App, reference: &str) -> Result<Found, CliError> {
     let service = app.service()?;
+    if app.is_remote() {
+        return Ok(service.find(&app.reference(reference))?);
+    }
     let newest = app.host()?.newest(service, &app.reference(reference))?;
     newest.unread.iter().for_each(|unread| app.console.warn(unread));
     Ok(newest.found)
@@ -202,6 +223,12 @@ pub(crate) fn latest(
     is_loadable: bool,
 ) -> Result<stemmata_service::Latest, CliError> {
     let here = (!of_all).then_some(app.environment.current_dir.as_path());
+    if app.is_remote() {
+        let project = here.map(|folder| folder.to_string_lossy().into_owned());
+        let session = app.service()?.latest_session(&LatestSessionRequest { project, or_any: false })?;
+        let ctx = app.commit(session.session_id.as_str())?;
+        return Ok(stemmata_service::Latest { session, ctx, skipped: Vec::new(), unread: Vec::new() });
+    }
     let latest = app.opened_host()?.latest(here, is_loadable)?;
     latest.unread.iter().for_each(|unread| app.console.warn(unread));
     say_skipped(app, &latest.skipped);

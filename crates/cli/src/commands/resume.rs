@@ -53,9 +53,11 @@ fn begun(placed: &Placed) -> String {
 fn target(app: &App, args: &Resume) -> Result<Target, CliError> {
     let at = args.placement.at.as_deref();
     if let Some(reference) = &args.reference {
-        return Ok(Target::of(app, place::found_newest(app, reference)?, at));
+        return Ok(Target::of(app, place::found_here(app, reference, &args.placement)?, at));
     }
+    place::refuse_plan(app, &args.placement)?;
     let latest = place::latest(app, args.last, args.placement.runtime.is_none())?;
+    app.bring_here(&latest.ctx.to_string())?;
     // A failure is one object on standard error then.
     if !app.console.json {
         say_which(app, &latest.session);

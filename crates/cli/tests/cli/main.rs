@@ -41,6 +41,7 @@ mod scrub;
 mod search;
 mod search_filters;
 mod search_go_on;
+mod serve;
 mod settings;
 mod setup;
 mod shown;

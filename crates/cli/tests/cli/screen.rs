@@ -252,7 +252,7 @@ pub(crate) const CALLS: &[&str] = &[
 ];
 
 /// A command whose screen is the wrapped program's own, or that goes on until it is stopped.
-const OTHERS: &[&str] = &["watch"];
+const OTHERS: &[&str] = &["watch", "serve"];
 
 /// A stage full of text that means no good.
 pub(crate) struct Scene {

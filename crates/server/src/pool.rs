@@ -1,0 +1,123 @@
+//! Where operations run: a bounded number of threads behind a bounded queue, since a service blocks.
+//!
+//! Who waits too long is the client's own decision: it goes away, and its operation is cancelled.
+
+use std::sync::Arc;
+
+use stemmata_api::{Answer, CancelToken, Code, Problem};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::limits::Limits;
+
+/// Threads for operations.
+#[derive(Clone)]
+pub(crate) struct Pool {
+    /// One permit for each operation that runs or waits.
+    admitted: Arc<Semaphore>,
+    running: Arc<Semaphore>,
+    streams: Arc<Semaphore>,
+    /// One permit for each kibibyte of requests that are read or asked.
+    kibibytes: Arc<Semaphore>,
+}
+
+/// The memory that a request takes, given back when it is dropped.
+#[derive(Default)]
+pub(crate) struct Held {
+    permits: Vec<OwnedSemaphorePermit>,
+    /// Bytes that the permits allow and that are not used.
+    spare: usize,
+}
+
+impl Held {
+    /// Takes memory for more bytes.
+    ///
+    /// # Errors
+    /// `overloaded`.
+    pub(crate) fn more(&mut self, pool: &Pool, bytes: usize) -> Answer<()> {
+        if let Some(spare) = self.spare.checked_sub(bytes) {
+            self.spare = spare;
+            return Ok(());
+        }
+        let kibibytes = u32::try_from((bytes - self.spare).div_ceil(1024)).map_err(|_| overloaded())?;
+        let permit =
+            Arc::clone(&pool.kibibytes).try_acquire_many_owned(kibibytes).map_err(|_| overloaded())?;
+        self.spare = self.spare + kibibytes as usize * 1024 - bytes;
+        match self.permits.first_mut() {
+            Some(all) => all.merge(permit),
+            None => self.permits.push(permit),
+        }
+        Ok(())
+    }
+}
+
+/// Cancels an operation when nobody waits for its answer any more.
+pub(crate) struct CancelOnDrop(pub(crate) CancelToken);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+impl Pool {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let of = |permits| Arc::new(Semaphore::new(permits));
+        Self {
+            admitted: of(limits.workers_max + limits.queue_max),
+            running: of(limits.workers_max),
+            streams: of(limits.streams_max),
+            kibibytes: of(limits.bodies_bytes_max / 1024),
+        }
+    }
+
+    /// Runs an operation, and cancels it when the future is dropped.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce(&CancelToken) -> Answer<T> + Send + 'static,
+    ) -> Answer<T> {
+        let admitted = admit(&self.admitted)?;
+        let running = Arc::clone(&self.running).acquire_owned().await.expect("it is never closed");
+        let cancel = CancelToken::default();
+        let _guard = CancelOnDrop(cancel.clone());
+        let ran = tokio::task::spawn_blocking(move || {
+            let _permits = (admitted, running);
+            operation(&cancel)
+        });
+        ran.await.unwrap_or_else(|_| Err(ended_early()))
+    }
+
+    /// Runs an operation that reads content from its client, however slowly: on a place of those that flow, so that it takes no
+    /// worker from the others.
+    pub(crate) async fn run_reading<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce(&CancelToken) -> Answer<T> + Send + 'static,
+    ) -> Answer<T> {
+        let place = self.stream()?;
+        let cancel = CancelToken::default();
+        let _guard = CancelOnDrop(cancel.clone());
+        let ran = tokio::task::spawn_blocking(move || {
+            let _place = place;
+            operation(&cancel)
+        });
+        ran.await.unwrap_or_else(|_| Err(ended_early()))
+    }
+
+    /// Returns a place for something that flows.
+    pub(crate) fn stream(&self) -> Answer<OwnedSemaphorePermit> {
+        admit(&self.streams)
+    }
+}
+
+/// Returns the problem of an operation that panicked.
+pub(crate) fn ended_early() -> Box<Problem> {
+    tracing::error!("an operation panicked");
+    Box::new(Problem::new(Code::Internal, "the operation ended in a way that it should not"))
+}
+
+fn admit(places: &Arc<Semaphore>) -> Answer<OwnedSemaphorePermit> {
+    Arc::clone(places).try_acquire_owned().map_err(|_| overloaded())
+}
+
+fn overloaded() -> Box<Problem> {
+    Box::new(Problem::new(Code::Overloaded, "every place for requests is taken"))
+}
