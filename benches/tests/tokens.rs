@@ -73,7 +73,8 @@ fn counts_of_recorded_lines_are_tiktokens() {
 }
 
 fn for_each_file(folder: &Path, each: &mut dyn FnMut(&Path)) {
-    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<_> =
+        std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
     paths.sort_unstable();
     for path in paths {
         if path.is_dir() {

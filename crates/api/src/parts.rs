@@ -54,7 +54,7 @@ impl Parts {
     /// Puts the request together.
     ///
     /// # Errors
-    /// Those of [`read_request`] and [`read_query`]; `bad_request` for a field that stands in two parts, and for a part that the
+    /// Those of [`read_request`]; `bad_request` for a field that is in two parts, and for a part that the
     /// operation has no use for.
     pub fn read<T: DeserializeOwned>(&self, method: Method) -> Result<T, Box<Problem>> {
         if method == Method::Get {

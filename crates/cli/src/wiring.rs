@@ -435,9 +435,9 @@ impl App {
         told: impl FnOnce() -> Result<String, CliError>,
     ) -> Result<Exit, CliError> {
         if self.console.json {
-            self.console.json(response)?
+            self.console.json(response)?;
         } else {
-            self.console.text(&told()?)?
+            self.console.text(&told()?)?;
         }
         Ok(Exit::Done)
     }

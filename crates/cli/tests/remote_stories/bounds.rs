@@ -10,10 +10,17 @@ use serde_json::Value;
 use stemmata_api::Service;
 use stemmata_api::v1::AppendRequest;
 use stemmata_server::{Limits, Listen, Server, SocketError};
+use stemmata_service::Local;
 use stemmata_testkit::claude::ClaudeSession;
 
 use crate::door::serve;
 use crate::stage::Stage;
+
+/// Returns another service over the store of a stage, in this process.
+fn again(stage: &Stage) -> Box<dyn Service> {
+    let by = stage.home.identity().expect("an identity").principal("stemma").expect("a name");
+    Box::new(Local::new(Arc::clone(&stage.home), by))
+}
 
 /// A store with a session, behind a server with tight bounds.
 struct Door {
@@ -31,7 +38,7 @@ impl Door {
         let stage = Stage::new();
         let session = ClaudeSession::new(5).turns(turns).build();
         stage.import(&session);
-        let service: Arc<dyn Service> = Arc::from(stage.again());
+        let service: Arc<dyn Service> = Arc::from(again(&stage));
         let server = serve(&service, &stage.folder.path().join("tight"), limits);
         let native = (session.lines.join("\n") + "\n").into_bytes();
         Self { stage, server, native }
@@ -182,7 +189,7 @@ fn a_client_that_reads_nothing_is_cut_and_its_place_is_free_again() {
 fn over_tcp_only_this_machine_is_asked_for() {
     let door = Door::new(Limits::default());
     let listen = Listen { socket: None, tcp: Some(([127, 0, 0, 1], 0).into()) };
-    let server = Server::start(&Arc::from(door.stage.again()), &listen, Limits::default()).expect("a server");
+    let server = Server::start(&Arc::from(again(&door.stage)), &listen, Limits::default()).expect("a server");
     let ask = |host: &str| {
         let mut stream = std::net::TcpStream::connect(server.tcp().expect("an address")).expect("connected");
         let request = format!("GET /v1/sessions HTTP/1.1\r\n{host}Connection: close\r\n\r\n");
@@ -243,8 +250,8 @@ fn a_full_service_says_when_to_come_back() {
     assert_eq!(door.get("/v1/commits/nothing/native").status, 404);
     let memory = Door::new(Limits { bodies_bytes_max: 2048, ..Limits::default() });
     let body = format!("{{\"ids\":[\"{}\"]}}", "x".repeat(4_000));
-    let head = "POST /v1/short-ids HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: ";
-    let said = memory.ask(&format!("{head}{}\r\n\r\n{body}", body.len()));
+    let post = "POST /v1/short-ids HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: ";
+    let said = memory.ask(&format!("{post}{}\r\n\r\n{body}", body.len()));
     assert_eq!((said.status, said.code().as_str()), (429, "overloaded"));
 }
 
@@ -279,7 +286,7 @@ fn events_go_on_after_the_last_one_that_was_read() {
 fn a_socket_of_a_dead_server_is_replaced_and_a_live_one_is_left() {
     let door = Door::new(Limits::default());
     let path = door.server.socket().expect("a socket").to_owned();
-    let start = |listen: &Listen| Server::start(&Arc::from(door.stage.again()), listen, Limits::default());
+    let start = |listen: &Listen| Server::start(&Arc::from(again(&door.stage)), listen, Limits::default());
     let listen = Listen { socket: Some(path.clone()), tcp: None };
     assert!(matches!(start(&listen), Err(SocketError::Live(_))));
     assert_eq!(door.get("/v1/sessions").status, 200);
@@ -296,7 +303,7 @@ fn a_socket_of_a_dead_server_is_replaced_and_a_live_one_is_left() {
     assert!(!dead.join("s").exists());
 
     // What is no socket is somebody's file.
-    std::fs::write(dead.join("s"), "mine").expect("a file");
+    std::fs::File::create(dead.join("s")).and_then(|mut file| file.write_all(b"mine")).expect("a file");
     assert!(matches!(start(&listen), Err(SocketError::Path(..))));
     assert_eq!(std::fs::read(dead.join("s")).expect("a file"), b"mine");
     std::fs::set_permissions(&dead, std::fs::Permissions::from_mode(0o755)).expect("a mode");

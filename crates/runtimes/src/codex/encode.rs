@@ -47,7 +47,7 @@ pub(super) fn compaction(summary: &str, at: Timestamp) -> Vec<u8> {
     let said = Object::new().text("type", "input_text").text("text", summary).finish();
     let item =
         Object::new().text("type", "message").text("role", "user").raw("content", &format!("[{said}]"));
-    encoder.compacted(summary, Some(format!("[{}]", item.finish())));
+    encoder.compacted(summary, Some(&format!("[{}]", item.finish())));
     encoder.out
 }
 
@@ -152,12 +152,12 @@ impl Encoder {
             }
             _ => None,
         });
-        self.compacted(summary.unwrap_or_default(), kept);
+        self.compacted(summary.unwrap_or_default(), kept.as_deref());
     }
 
     /// Writes a compaction; what it keeps is the summary alone unless it says more.
-    fn compacted(&mut self, summary: &str, kept: Option<String>) {
-        let object = Object::new().text("message", summary).given_raw("replacement_history", kept.as_deref());
+    fn compacted(&mut self, summary: &str, kept: Option<&str>) {
+        let object = Object::new().text("message", summary).given_raw("replacement_history", kept);
         self.line("compacted", &object.finish());
     }
 

@@ -48,12 +48,6 @@ impl Stage {
         Self { folder, home, service }
     }
 
-    /// Returns another service over the same store, in this process.
-    pub(crate) fn again(&self) -> Box<dyn Service> {
-        let by = self.home.identity().expect("an identity").principal("stemma").expect("a name");
-        Box::new(Local::new(Arc::clone(&self.home), by))
-    }
-
     /// Makes [`maintain::SECRET`] a secret.
     pub(crate) fn write_rule(&self) {
         let text = "[[rules]]\nkind = 'ticket'\nkeywords = ['ACME-']\nregex = 'ACME-[0-9]{6}'\n";
