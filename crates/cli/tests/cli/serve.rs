@@ -35,6 +35,14 @@ impl Serve {
     }
 }
 
+impl Drop for Serve {
+    fn drop(&mut self) {
+        // A test that failed leaves no service behind.
+        let _ended = self.child.kill();
+        let _ended = self.child.wait();
+    }
+}
+
 #[test]
 fn a_command_prints_with_a_service_what_it_prints_without() {
     let stage = Stage::new();
