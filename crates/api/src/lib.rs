@@ -32,7 +32,7 @@ pub mod v1;
 
 pub use control::{CancelToken, Control, Progress, Step, Unit};
 pub use page::{PAGE_ITEMS_MAX, PageRequest};
-pub use parts::Parts;
+pub use parts::{Parts, hole_of};
 pub use plan::PlanDigest;
 pub use problem::{Candidate, Code, Kind, Problem};
 pub use query::Pairs;

@@ -23,10 +23,15 @@ pub struct Parts {
     pub body: Option<Vec<u8>>,
 }
 
+/// Returns the field that a part of a row's path is a hole for; nothing for a part that is a word.
+pub fn hole_of(part: &str) -> Option<&str> {
+    part.strip_prefix('{')?.strip_suffix('}')
+}
+
 impl Head {
     /// Returns the fields of the request that the path has holes for.
     pub fn holes(&self) -> impl Iterator<Item = &'static str> {
-        self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+        self.path.split('/').filter_map(hole_of)
     }
 
     /// Takes a request apart.

@@ -1,7 +1,7 @@
 //! Requests as the query of a URL, in both directions: `page.limit=20&kind=tool_call&kind=thinking`.
 //!
-//! A field of a field has a name with a dot, a list repeats its name, and a value with fields that stands in a list is JSON. How a
-//! query is escaped is the business of whoever has the URL.
+//! A field of a field has a name with a dot, a list repeats its name, and an object within a list is JSON. The
+//! caller escapes the pairs for the URL.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;

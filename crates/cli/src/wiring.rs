@@ -420,12 +420,7 @@ impl App {
         response: &T,
         told: impl FnOnce() -> Result<String, CliError>,
     ) -> Result<Exit, CliError> {
-        if self.console.json {
-            self.console.json(response)?;
-        } else {
-            self.console.long_text(&told()?)?;
-        }
-        Ok(Exit::Done)
+        self.json_or(response, || self.console.long_text(&told()?))
     }
 
     /// As [`App::answer`], for text that is neither paged nor wrapped.
@@ -434,21 +429,23 @@ impl App {
         response: &T,
         told: impl FnOnce() -> Result<String, CliError>,
     ) -> Result<Exit, CliError> {
-        if self.console.json {
-            self.console.json(response)?;
-        } else {
-            self.console.text(&told()?)?;
-        }
-        Ok(Exit::Done)
+        self.json_or(response, || self.console.text(&told()?))
     }
 
     /// Prints a response as JSON where that was asked for; else says what was done, beside the output.
     pub(crate) fn said<T: Serialize>(&self, response: &T, told: &str) -> Result<Exit, CliError> {
-        if self.console.json {
-            self.console.json(response)?;
-        } else {
+        self.json_or(response, || {
             self.console.say(told);
-        }
+            Ok(())
+        })
+    }
+
+    fn json_or<T: Serialize>(
+        &self,
+        response: &T,
+        show: impl FnOnce() -> Result<(), CliError>,
+    ) -> Result<Exit, CliError> {
+        if self.console.json { self.console.json(response) } else { show() }?;
         Ok(Exit::Done)
     }
 }

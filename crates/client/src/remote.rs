@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use stemmata_api::operation::{Head, Method, Op};
 use stemmata_api::rows::ledgers::FOLLOW;
 use stemmata_api::v1::{Event, FollowRequest, Followed};
-use stemmata_api::{Answer, ByteSource, Code, Control, Parts, Problem, frames};
+use stemmata_api::{Answer, ByteSource, Code, Control, Parts, Problem, frames, hole_of};
 use ureq::http::{Response, header};
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::NextTimeout;
@@ -137,7 +137,7 @@ impl Remote {
     ) -> Answer<Response<Body>> {
         let mut url = self.base.clone();
         for part in head.path.split('/').skip(1) {
-            let hole = part.strip_prefix('{').and_then(|part| part.strip_suffix('}'));
+            let hole = hole_of(part);
             let text = match hole {
                 Some(hole) => parts.path.iter().find(|(name, _)| name == hole).map_or("", |(_, text)| text),
                 None => part,
@@ -164,21 +164,18 @@ impl Remote {
                 Method::Patch => "PATCH",
             },
         );
+        let bad = |error: ureq::http::Error| self.failed(&error.into());
         let sent = match (content, &parts.body) {
             (Some((mut content, media_type)), _) => {
-                let body = SendBody::from_reader(&mut content);
                 let request = request.header(header::CONTENT_TYPE, media_type);
-                let request = request.header(header::EXPECT, "100-continue").body(body);
-                self.agent.run(request.map_err(ureq::Error::from).map_err(|error| self.failed(&error))?)
+                let request = request.header(header::EXPECT, "100-continue");
+                self.agent.run(request.body(SendBody::from_reader(&mut content)).map_err(bad)?)
             }
             (None, Some(json)) => {
-                let request = request.header(header::CONTENT_TYPE, "application/json").body(json.as_slice());
-                self.agent.run(request.map_err(ureq::Error::from).map_err(|error| self.failed(&error))?)
+                let request = request.header(header::CONTENT_TYPE, "application/json");
+                self.agent.run(request.body(json.as_slice()).map_err(bad)?)
             }
-            (None, None) => {
-                let request = request.body(());
-                self.agent.run(request.map_err(ureq::Error::from).map_err(|error| self.failed(&error))?)
-            }
+            (None, None) => self.agent.run(request.body(()).map_err(bad)?),
         };
         let answer = sent.map_err(|error| self.failed(&error))?;
         if answer.status().is_success() {
@@ -241,7 +238,7 @@ impl Remote {
                         }
                     }
                 },
-                // The number of an event stands in it, too; a line with nothing before the colon says that the server is there.
+                // An `id` repeats the event's number; a line that begins with a colon only says that the server is alive.
                 _ => {}
             }
         }
@@ -253,7 +250,7 @@ impl Remote {
     }
 }
 
-/// What stands in a path as it is.
+/// Characters that a path has unescaped: those that no URL gives a meaning to.
 const KEPT: &percent_encoding::AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 

@@ -34,7 +34,7 @@ pub(crate) fn moved(old: &str, origin: Option<&str>, cwd: &str) -> Option<String
     (is_below && moved != old).then_some(moved)
 }
 
-/// A part of a text, and what stands there instead.
+/// A range of a text, and its replacement.
 pub(crate) type Edit = (Range<usize>, String);
 
 /// Returns what gives an object these members: one that is there gets the value, the others stand ahead of all. `object` is all

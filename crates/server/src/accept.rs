@@ -39,13 +39,13 @@ const HEADER_BYTES_MIN: usize = 8 * 1024;
 #[derive(Clone)]
 pub(crate) struct Connections {
     router: Router,
-    limits: Limits,
+    limits: Arc<Limits>,
     free: Arc<Semaphore>,
     stopped: watch::Receiver<bool>,
 }
 
 impl Connections {
-    pub(crate) fn new(router: Router, limits: Limits, stopped: watch::Receiver<bool>) -> Self {
+    pub(crate) fn new(router: Router, limits: Arc<Limits>, stopped: watch::Receiver<bool>) -> Self {
         let free = Arc::new(Semaphore::new(limits.connections_max));
         Self { router, limits, free, stopped }
     }

@@ -1,6 +1,7 @@
 //! Bodies of requests: in memory up to a bound, or as a reader for an operation that blocks.
 
 use std::io::{self, Read};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
@@ -66,15 +67,15 @@ pub(crate) struct Reader {
     part: Bytes,
     read: u64,
     began: Instant,
-    limits: Limits,
+    limits: Arc<Limits>,
     runtime: Handle,
     failure: Option<io::ErrorKind>,
 }
 
 impl Reader {
     /// Returns the reader of a body. Called on the runtime.
-    pub(crate) fn new(body: Body, limits: &Limits) -> Self {
-        let (limits, runtime) = (limits.clone(), Handle::current());
+    pub(crate) fn new(body: Body, limits: &Arc<Limits>) -> Self {
+        let (limits, runtime) = (Arc::clone(limits), Handle::current());
         Self { body, part: Bytes::new(), read: 0, began: Instant::now(), limits, runtime, failure: None }
     }
 

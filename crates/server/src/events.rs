@@ -13,7 +13,7 @@ use bytes::Bytes;
 use http_body::Frame;
 use hyper::StatusCode;
 use stemmata_api::v1::{Event, FollowRequest};
-use stemmata_api::{CancelToken, Control, Service};
+use stemmata_api::{CancelToken, Control, Problem, Service};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::JoinHandle;
@@ -33,7 +33,7 @@ pub(crate) async fn follow(
     beat: Duration,
     mut stopped: tokio::sync::watch::Receiver<bool>,
 ) -> Response {
-    let (events, mut received) = channel::<String>(EVENTS_MAX);
+    let (events, mut received) = channel::<Message>(EVENTS_MAX);
     let cancel = CancelToken::default();
     let ended = cancel.clone();
     let watching = tokio::spawn(async move {
@@ -43,31 +43,25 @@ pub(crate) async fn follow(
     let guard = Following { _cancel: CancelOnDrop(cancel.clone()), watching };
     tokio::task::spawn_blocking(move || {
         let _place = place;
-        let mut each = |event: &Event| match events.blocking_send(message(event)) {
+        let mut each = |event: &Event| match events.blocking_send(Ok(message(event))) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         };
         let control = Control { cancel: Some(&cancel), ..Control::none() };
-        let last = match service.follow(&request, &mut each, &control) {
-            Ok(followed) => format!("event: end\ndata: {}\n\n", json(&followed)),
-            Err(problem) => format!("event: problem\ndata: {}\n\n", json(&problem)),
-        };
+        let followed = service.follow(&request, &mut each, &control);
+        let last = followed.map(|followed| format!("event: end\ndata: {}\n\n", json(&followed)));
         let _nobody_reads = events.blocking_send(last);
     });
     // A request that is refused is refused at once; the first event may be hours away.
     let first = match tokio::time::timeout(FIRST_WAIT, received.recv()).await {
         Ok(None) => return reply::problem(&pool::ended_early()),
-        Ok(first) => first,
-        Err(_) => None,
+        Ok(Some(Err(problem))) => return reply::problem(&problem),
+        Ok(Some(Ok(text))) => text,
+        Err(_) => ": following\n\n".to_owned(),
     };
-    if let Some(problem) = first.as_deref().and_then(|text| text.strip_prefix("event: problem\ndata: "))
-        && let Ok(problem) = serde_json::from_str(problem)
-    {
-        return reply::problem(&problem);
-    }
     let mut beat = tokio::time::interval_at(tokio::time::Instant::now() + beat, beat);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let body = Messages { first: Some(first.unwrap_or_default()), received, beat, _guard: guard };
+    let body = Messages { first: Some(first), received, beat, _guard: guard };
     reply::with(StatusCode::OK, "text/event-stream", Body::new(body))
 }
 
@@ -83,11 +77,14 @@ fn message(event: &Event) -> String {
     format!("id: {}\ndata: {}\n\n", event.event_seq, json(event))
 }
 
+/// The text of a message, or the problem that ends the stream.
+type Message = Result<String, Box<Problem>>;
+
 /// Messages as a body.
 struct Messages {
     /// What is sent at once: the head goes out with it.
     first: Option<String>,
-    received: Receiver<String>,
+    received: Receiver<Message>,
     beat: Interval,
     _guard: Following,
 }
@@ -114,12 +111,12 @@ impl http_body::Body for Messages {
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         let of = |text: String| Poll::Ready(Some(Ok(Frame::data(Bytes::from(text)))));
         if let Some(first) = self.first.take() {
-            return of(if first.is_empty() { ": following\n\n".to_owned() } else { first });
+            return of(first);
         }
         match self.received.poll_recv(context) {
-            Poll::Ready(Some(text)) => {
+            Poll::Ready(Some(message)) => {
                 self.beat.reset();
-                of(text)
+                of(message.unwrap_or_else(|problem| format!("event: problem\ndata: {}\n\n", json(&problem))))
             }
             Poll::Ready(None) => Poll::Ready(None),
             Poll::Pending => match self.beat.poll_tick(context) {

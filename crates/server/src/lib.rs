@@ -18,7 +18,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use stemmata_api::Service;
 use tokio::runtime::{Builder, Runtime};
@@ -44,7 +44,7 @@ pub struct Server {
     accepting: Vec<tokio::task::JoinHandle<()>>,
     socket: Option<socket::Socket>,
     tcp: Option<SocketAddr>,
-    limits: Limits,
+    end_wait: Duration,
 }
 
 impl Server {
@@ -61,11 +61,12 @@ impl Server {
             .enable_all()
             .build()
             .map_err(SocketError::Start)?;
+        let (end_wait, limits) = (limits.end_wait, Arc::new(limits));
         let (stop, stopped) = watch::channel(false);
         let router = routes::router(service, &limits, &stopped);
         let within = runtime.enter();
         let (mut accepting, mut tcp) = (Vec::new(), None);
-        let connections = || accept::Connections::new(router.clone(), limits.clone(), stopped.clone());
+        let connections = || accept::Connections::new(router.clone(), Arc::clone(&limits), stopped.clone());
         if let Some(address) = listen.tcp {
             let bind = |error: io::Error| SocketError::Bind(address, error);
             let listener = std::net::TcpListener::bind(address).map_err(bind)?;
@@ -83,7 +84,7 @@ impl Server {
             socket = Some(own);
         }
         drop(within);
-        Ok(Self { runtime: Some(runtime), stop, accepting, socket, tcp, limits })
+        Ok(Self { runtime: Some(runtime), stop, accepting, socket, tcp, end_wait })
     }
 
     /// Returns where the Unix socket is.
@@ -110,6 +111,6 @@ impl Drop for Server {
                 let _ended = one.await;
             }
         });
-        runtime.shutdown_timeout(self.limits.end_wait.saturating_sub(began.elapsed()));
+        runtime.shutdown_timeout(self.end_wait.saturating_sub(began.elapsed()));
     }
 }

@@ -77,13 +77,7 @@ impl Pool {
     ) -> Answer<T> {
         let admitted = admit(&self.admitted)?;
         let running = Arc::clone(&self.running).acquire_owned().await.expect("it is never closed");
-        let cancel = CancelToken::default();
-        let _guard = CancelOnDrop(cancel.clone());
-        let ran = tokio::task::spawn_blocking(move || {
-            let _permits = (admitted, running);
-            operation(&cancel)
-        });
-        ran.await.unwrap_or_else(|_| Err(ended_early()))
+        on_thread((admitted, running), operation).await
     }
 
     /// Runs an operation that reads content from its client, however slowly: on a place of those that flow, so that it takes no
@@ -92,20 +86,27 @@ impl Pool {
         &self,
         operation: impl FnOnce(&CancelToken) -> Answer<T> + Send + 'static,
     ) -> Answer<T> {
-        let place = self.stream()?;
-        let cancel = CancelToken::default();
-        let _guard = CancelOnDrop(cancel.clone());
-        let ran = tokio::task::spawn_blocking(move || {
-            let _place = place;
-            operation(&cancel)
-        });
-        ran.await.unwrap_or_else(|_| Err(ended_early()))
+        on_thread(self.stream()?, operation).await
     }
 
     /// Returns a place for something that flows.
     pub(crate) fn stream(&self) -> Answer<OwnedSemaphorePermit> {
         admit(&self.streams)
     }
+}
+
+/// Runs an operation on a thread that may block. The permits are given back when it ends, also if nobody waits for it any more.
+async fn on_thread<P: Send + 'static, T: Send + 'static>(
+    permits: P,
+    operation: impl FnOnce(&CancelToken) -> Answer<T> + Send + 'static,
+) -> Answer<T> {
+    let cancel = CancelToken::default();
+    let _guard = CancelOnDrop(cancel.clone());
+    let ran = tokio::task::spawn_blocking(move || {
+        let _permits = permits;
+        operation(&cancel)
+    });
+    ran.await.unwrap_or_else(|_| Err(ended_early()))
 }
 
 /// Returns the problem of an operation that panicked.

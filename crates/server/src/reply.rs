@@ -28,10 +28,10 @@ pub(crate) fn problem(problem: &Problem) -> Response {
 }
 
 fn status_of(problem: &Problem) -> StatusCode {
-    match problem.code.as_str() {
-        code if code == Code::Overloaded.row().code => StatusCode::TOO_MANY_REQUESTS,
-        code if code == Code::TooLarge.row().code => StatusCode::PAYLOAD_TOO_LARGE,
-        _ => StatusCode::from_u16(problem.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+    match () {
+        () if problem.is(Code::Overloaded) => StatusCode::TOO_MANY_REQUESTS,
+        () if problem.is(Code::TooLarge) => StatusCode::PAYLOAD_TOO_LARGE,
+        () => StatusCode::from_u16(problem.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
     }
 }
 

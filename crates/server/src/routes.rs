@@ -28,16 +28,20 @@ const OPENAPI: &str = include_str!("../../../docs/reference/openapi.json");
 pub(crate) struct Shared {
     pub(crate) service: Arc<dyn Service>,
     pub(crate) pool: Pool,
-    pub(crate) limits: Limits,
+    pub(crate) limits: Arc<Limits>,
     pub(crate) stopped: watch::Receiver<bool>,
 }
 
 /// Returns the routes of all operations.
-pub(crate) fn router(service: &Arc<dyn Service>, limits: &Limits, stopped: &watch::Receiver<bool>) -> Router {
+pub(crate) fn router(
+    service: &Arc<dyn Service>,
+    limits: &Arc<Limits>,
+    stopped: &watch::Receiver<bool>,
+) -> Router {
     let shared = Shared {
         service: Arc::clone(service),
         pool: Pool::new(limits),
-        limits: limits.clone(),
+        limits: Arc::clone(limits),
         stopped: stopped.clone(),
     };
     let mut router = Router::new();

@@ -12,8 +12,8 @@ use crate::operation::{Effect, Flow, Method, Repeat, Row, Scope, rows};
 use crate::problem::Problem;
 use crate::schema::{TypeOf, components};
 
-/// The facets, whose traits say what their methods do.
-const SOURCES: [(&str, &str); 6] = [
+/// The facets in the order of the table, with the sources of their traits, which say what their methods do.
+pub(super) const SOURCES: [(&str, &str); 6] = [
     ("chains", include_str!("../service/chains.rs")),
     ("give_back", include_str!("../service/give_back.rs")),
     ("ledgers", include_str!("../service/ledgers.rs")),

@@ -5,19 +5,10 @@ use std::collections::BTreeSet;
 use schemars::generate::Contract;
 use serde_json::{Map, Value};
 
+use super::http::SOURCES;
 use super::*;
 use crate::operation::{Effect, Flow, Method, Repeat, Row, Scope, TABLE};
 use crate::schema::components;
-
-/// The facets in the order of the table.
-const FACETS: [(&str, &str); 6] = [
-    ("chains", include_str!("../service/chains.rs")),
-    ("give_back", include_str!("../service/give_back.rs")),
-    ("ledgers", include_str!("../service/ledgers.rs")),
-    ("maintain", include_str!("../service/maintain.rs")),
-    ("prompts", include_str!("../service/prompts.rs")),
-    ("search", include_str!("../service/search.rs")),
-];
 
 /// Returns the methods of a facet's trait as `facet.method`, with what flows beside their requests.
 fn methods(facet: &str, source: &str) -> Vec<(String, Option<Flow>)> {
@@ -38,8 +29,8 @@ fn methods(facet: &str, source: &str) -> Vec<(String, Option<Flow>)> {
 
 #[test]
 fn every_method_has_one_row_and_what_flows_is_routed_by_hand() {
-    assert_eq!(TABLE.len(), FACETS.len());
-    for ((facet, source), rows) in FACETS.iter().zip(TABLE) {
+    assert_eq!(TABLE.len(), SOURCES.len());
+    for ((facet, source), rows) in SOURCES.iter().zip(TABLE) {
         let rows: Vec<_> = rows.iter().map(|row| (row.head().name.to_owned(), row.flow())).collect();
         assert!(!rows.is_empty(), "{facet}");
         assert_eq!(rows, methods(facet, source));
@@ -74,8 +65,7 @@ fn the_holes_of_a_path_are_fields_of_the_request() {
         let (head, request) = (row.head(), row.request());
         let schemas = components([request], Contract::Deserialize);
         let properties = &schemas[&request.name()]["properties"];
-        let holes = head.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-        for hole in holes {
+        for hole in head.holes() {
             assert_eq!(properties[hole]["type"], "string", "{}: {hole}", head.name);
         }
     }

@@ -186,7 +186,7 @@ pub(crate) fn newest(app: &App, reference: &str) -> Result<String, CliError> {
     Ok(app.told(&found_newest(app, reference)?).to_string())
 }
 
-/// Refuses to plan what has to be stored here first.
+/// Refuses `--dry-run` with `--server`: the session would have to be copied into this store before placing it can be planned.
 pub(crate) fn refuse_plan(app: &App, placement: &Placement) -> Result<(), CliError> {
     if app.is_remote() && placement.dry_run {
         let reason = "a session of a service is brought here before it is placed: leave `--dry-run` out";

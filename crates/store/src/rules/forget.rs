@@ -72,8 +72,8 @@ pub trait Forgetting: Removing {
     /// Replaces all that was recorded of a commit, and has its metadata be what the records say.
     fn put_records(&mut self, of: Row<Self>, records: BTreeSet<AuditRecord>) -> Result<(), StoreError>;
 
-    /// Drops the saved states that may hold words of any commit, and has none be saved that is being made. Says whether there
-    /// were any.
+    /// Drops the saved states that may hold words of any commit. A fold that is under way cannot save its state afterwards. Returns
+    /// whether there were any.
     fn drop_memories(&mut self) -> Result<bool, StoreError>;
 
     /// Leaves a tombstone with the time and the author of the request; says whether there was none.

@@ -29,7 +29,7 @@ pub(in crate::sqlite) struct Writer {
     data_version: i64,
     /// Whether what is being written may be lost in a power cut.
     may_be_lost: bool,
-    /// Whether the database says that something in its log may be unsynced; none where that is not known.
+    /// The sync mark in the database: whether the log may hold unsynced transactions. `None` until it was read.
     says_unsynced: Option<bool>,
     /// Whether the connection was told not to sync, and not yet to sync again. It stays so until something comes that
     /// must not be lost: telling it twice for each append took as long as the append.
@@ -324,7 +324,7 @@ mod tests {
         };
         writer.connection.authorizer(Some(refuse)).expect("an authorizer");
         writer.rehearse(|_| Ok(())).expect("nothing is said");
-        assert!(writer.maintain(|_| Ok(())).is_err(), "it has to be said");
+        assert!(writer.maintain(|_| Ok(())).is_err(), "a change writes the sync mark, and was not let");
     }
 
     #[test]

@@ -116,7 +116,7 @@ pub(in crate::sqlite) fn is_line(connection: &Connection, content: i64) -> Resul
     )
 }
 
-/// Drops the states that may hold words of any commit, and has none be saved that is being made.
+/// Drops the saved states that may hold words of any commit. A fold that is under way cannot save its state afterwards.
 pub(in crate::sqlite) fn drop_memories(connection: &Connection) -> Result<bool, StoreError> {
     let rows: Vec<i64> = connection.during(FORGETTING).list("SELECT row FROM ledger", [], one)?;
     for row in rows {
@@ -135,7 +135,8 @@ pub(in crate::sqlite) fn drop_memories(connection: &Connection) -> Result<bool, 
         .map(|dropped| dropped > 0)
 }
 
-/// Drops the saved states of a ledger that begin so, or, where those are kept, all others, and has none be saved that is being made.
+/// Drops a ledger's saved states whose names begin with the prefix, or all others. A fold that is under way cannot save its state
+/// afterwards.
 pub(super) fn drop_states(
     connection: &Connection,
     ledger: &mut LedgerRow,
