@@ -37,7 +37,12 @@ fn status_of(problem: &Problem) -> StatusCode {
 
 /// Returns a problem with a status of HTTP's own.
 pub(crate) fn problem_as(problem: &Problem, status: StatusCode) -> Response {
-    let mut body = serde_json::to_value(problem).expect("a problem has only text keys");
+    let mut problem = problem.clone();
+    if problem.is(Code::BadRequest) {
+        // Who asks over HTTP has no command to ask for help.
+        problem.hint = Some("`GET /openapi.json` has the fields of each request".to_owned());
+    }
+    let mut body = serde_json::to_value(&problem).expect("a problem has only text keys");
     if let Some(fields) = body.as_object_mut() {
         fields.insert("type".to_owned(), format!("urn:stemmata:problem:{}", problem.code).into());
         fields.insert("status".to_owned(), status.as_u16().into());

@@ -136,6 +136,8 @@ fn content_comes_as_it_is_and_problems_as_problems() {
         let said = door.get(path);
         assert_eq!((said.status, said.code().as_str()), (status, code), "{path}");
     }
+    let unknown: Value = serde_json::from_slice(&door.get("/v1/sessions?moon=full").body).expect("JSON");
+    assert_eq!(unknown["hint"], "`GET /openapi.json` has the fields of each request");
     let wrong = door.ask("DELETE /v1/sessions HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     assert_eq!((wrong.status, wrong.code().as_str()), (405, "no_route"));
     let named =
