@@ -31,6 +31,17 @@ pub enum Method {
     Patch,
 }
 
+impl Method {
+    /// Returns its name in a request.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Patch => "PATCH",
+        }
+    }
+}
+
 /// What a caller must be allowed to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scope {
@@ -86,6 +97,8 @@ pub struct Head {
     pub method: Method,
     /// Its path over HTTP. A part in braces is a field of the request.
     pub path: &'static str,
+    /// Other paths that answer the same, for callers who know another field of the request.
+    pub also_at: &'static [&'static str],
     /// What its caller must be allowed to do.
     pub scope: Scope,
     /// What it does to what is stored.
@@ -100,7 +113,7 @@ impl Head {
     /// Returns an operation that reads.
     pub(crate) const fn get(name: &'static str, path: &'static str, scope: Scope) -> Self {
         let (method, effect, repeat) = (Method::Get, Effect::Reads, Repeat::Same);
-        Self { name, method, path, scope, effect, repeat, commands: &[] }
+        Self { name, method, path, also_at: &[], scope, effect, repeat, commands: &[] }
     }
 
     /// Returns an operation that reads what a query has no room for: texts and lists.
@@ -172,6 +185,12 @@ impl<Q, A> Op<Q, A> {
     /// Sets the method over HTTP.
     pub(crate) const fn over(mut self, method: Method) -> Self {
         self.head.method = method;
+        self
+    }
+
+    /// Adds other paths that answer the same.
+    pub(crate) const fn also_at(mut self, paths: &'static [&'static str]) -> Self {
+        self.head.also_at = paths;
         self
     }
 

@@ -29,6 +29,11 @@ pub fn hole_of(part: &str) -> Option<&str> {
 }
 
 impl Head {
+    /// Returns all its paths, the one that our own client asks on first.
+    pub fn paths(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.path).chain(self.also_at.iter().copied())
+    }
+
     /// Returns the fields of the request that the path has holes for.
     pub fn holes(&self) -> impl Iterator<Item = &'static str> {
         self.path.split('/').filter_map(hole_of)

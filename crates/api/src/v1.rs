@@ -52,8 +52,8 @@ pub use client::{
 };
 pub use commit::{
     Audit, CONTENT_BYTES_MAX, CheckpointRequest, Children, ChildrenRequest, Commit, CommitPage,
-    CommitRequest, CommitType, Entry, HistoryRequest, ResolveRequest, ResolveScope, Resolved, ShortIds,
-    ShortIdsRequest, ShowRequest, Sighting, Summary, TipsRequest,
+    CommitRequest, CommitType, CommitsFound, CommitsRequest, Entry, HistoryRequest, ResolveRequest,
+    ResolveScope, Resolved, ShortIds, ShortIdsRequest, ShowRequest, Sighting, Summary, TipsRequest,
 };
 pub use compact::{CompactRange, CompactRequest, Compacted, LostCounts, SUMMARY_BYTES_MAX, SummaryWith};
 pub use context::{

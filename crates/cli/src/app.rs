@@ -6,11 +6,11 @@ use std::ffi::OsString;
 use std::io::Write as _;
 
 use clap::error::ErrorKind;
-use clap::parser::ValueSource;
 use clap::{CommandFactory as _, FromArgMatches as _};
 use stemmata_api::{Code, Problem};
 
 use crate::advice::{advice, is_near};
+use crate::args::asked::{Asks, asks};
 use crate::args::ledger::EventsCommand;
 use crate::args::memory::MemoryCommand;
 use crate::args::prompts::PromptCommand;
@@ -36,15 +36,8 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
         matches = parse(&with_home).or(matches);
     }
     let name = matches.as_ref().ok().and_then(|matches| Some(matches.subcommand_name()?.to_owned()));
-    let names_server = matches
-        .as_ref()
-        .is_ok_and(|matches| matches.value_source("server") == Some(ValueSource::CommandLine));
+    let name = name.unwrap_or_default();
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) if names_server && cli.command.is_of_this_machine() => {
-            let reason = "the command is about this machine, and asks no service: leave `--server` out";
-            let problem = CliError::Usage(reason.to_owned()).problem();
-            return failed(&problem, cli.global.json, plain(environment));
-        }
         Ok(cli) => cli,
         // Nor because it was called as another version of this program wants it; help is for a person.
         Err(error)
@@ -61,7 +54,12 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
                 .unwrap_or_else(|| usage(&error, &arguments, environment));
         }
     };
-    let mut app = match App::new(environment.clone(), &cli) {
+    let asks = asks(&name);
+    if let (Asks::Nobody(reason), Some(_)) = (asks, &cli.global.server) {
+        let reason = format!("`stemma {name}` asks no service, because {reason}: leave `--server` out");
+        return failed(&CliError::Usage(reason).problem(), cli.global.json, plain(environment));
+    }
+    let mut app = match App::new(environment.clone(), &cli, asks) {
         Ok(app) => app,
         // A client must not fail because a configuration is wrong: `status` will say so.
         Err(_) if is_hook(&cli.command) => return commands::hook::pass_over(environment),
@@ -74,7 +72,6 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, environment: &E
     if is_endless(&cli.command) {
         app.console.hold_nothing();
     }
-    let name = name.unwrap_or_default();
     let began = app.now();
     // What a command under `run` says on standard error is not mixed with ours.
     let may_tell = !is_hook(&cli.command) && !matches!(cli.command, Command::Run(_));

@@ -4,6 +4,7 @@
 
 pub(crate) mod annotate;
 pub(crate) mod artifact;
+pub(crate) mod asked;
 pub(crate) mod browse;
 pub(crate) mod bundle;
 pub(crate) mod capture;
@@ -84,14 +85,7 @@ pub(crate) struct Global {
     pub(crate) quiet: bool,
 
     /// Ask the service at this address (`unix:/path` or `http://host:port`) instead of this machine's store
-    #[arg(
-        long,
-        global = true,
-        value_name = "ADDRESS",
-        help_heading = "Global options",
-        env = "STEMMATA_SERVER",
-        hide_env = true
-    )]
+    #[arg(long, global = true, value_name = "ADDRESS", help_heading = "Global options")]
     pub(crate) server: Option<String>,
 
     /// The time to take for the present, for tests
@@ -261,44 +255,6 @@ pub(crate) enum Command {
     /// Write the pages of docs/reference
     #[command(hide = true)]
     GenerateReference(maintain::GenerateReference),
-}
-
-impl Command {
-    /// Says whether the command is about this machine, whatever service is named: its clients, their files, its own store.
-    pub(crate) const fn is_of_this_machine(&self) -> bool {
-        matches!(
-            self,
-            Self::Import(_)
-                | Self::Watch(_)
-                | Self::Start(_)
-                | Self::Run(_)
-                | Self::Current(_)
-                | Self::Undo(_)
-                | Self::Secrets(_)
-                | Self::Ledger(_)
-                | Self::Doctor(_)
-                | Self::Repair(_)
-                | Self::Recover(_)
-                | Self::Backup(_)
-                | Self::Restore(_)
-                | Self::Migrate(_)
-                | Self::Setup(_)
-                | Self::Install(_)
-                | Self::Uninstall(_)
-                | Self::Git(_)
-                | Self::Hook(_)
-                | Self::Serve(_)
-                | Self::Exclude(_)
-                | Self::Pause(_)
-                | Self::Unpause(_)
-                | Self::Status(_)
-                | Self::Config(_)
-                | Self::Completions(_)
-                | Self::Home(_)
-                | Self::Complete(_)
-                | Self::GenerateReference(_)
-        )
-    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use stemmata_engine::{ConfigText, SettingError, Templates, create_private};
 use stemmata_service::{change_alone, read_bounded};
 
-pub(crate) use keys::{COLOR, INJECT, PAGER, all, named};
+pub(crate) use keys::{COLOR, INJECT, PAGER, SERVER, all, named};
 pub(crate) use stemmata_engine::{Setting, SettingShape, Settings, is_on, template_fields};
 
 use crate::environment::Environment;

@@ -43,10 +43,6 @@ const PLACES: &[Variable] = &[
 /// What programs say of themselves and of what they run.
 const REST: &[Variable] = &[
     Variable {
-        name: "STEMMATA_SERVER",
-        about: "The service to ask, as `--server`: `unix:/path` or `http://host:port`. Commands about this machine ignore it.",
-    },
-    Variable {
         name: "STEMMATA_TEMPLATE",
         about: "The kind of agent, as `start` sets it: hooks record it with what they capture.",
     },

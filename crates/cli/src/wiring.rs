@@ -24,6 +24,7 @@ use stemmata_llm::ModelEmbedder;
 use stemmata_model::{ThreadId, TicketId, Timestamp};
 use stemmata_service::{Host, Local, Machine, Process, alike, open_for_hook, problem_of};
 
+use crate::args::asked::Asks;
 use crate::args::git::{Git, GitCommand};
 use crate::args::{Cli, Command, Global};
 use crate::commands::run;
@@ -80,10 +81,10 @@ pub(crate) struct App {
 /// A setting of earlier versions, which many a configuration has.
 const VAULT_SETTING: &str = "secrets.vault";
 
-/// Returns the service that is named, unless the command is about this machine: capture goes on whatever the variable says.
-fn remote(cli: &Cli) -> Result<Option<Remote>, CliError> {
-    let named = cli.global.server.as_deref().filter(|text| !text.is_empty());
-    let Some(text) = named.filter(|_| !cli.command.is_of_this_machine()) else { return Ok(None) };
+/// Returns the service that is named, unless the command asks none: capture goes on whatever variable and setting say.
+fn remote(config: &Config, asks: Asks) -> Result<Option<Remote>, CliError> {
+    let named = config.get(&config::SERVER).filter(|text| !text.is_empty());
+    let Some(text) = named.filter(|_| !matches!(asks, Asks::Nobody(_))) else { return Ok(None) };
     let address = text.parse::<Address>().map_err(|error| CliError::Usage(error.to_string()))?;
     Ok(Some(Remote::new(address)))
 }
@@ -119,11 +120,12 @@ fn open_for(command: &Command) -> OpenFor {
 
 impl App {
     /// Reads the configuration and sets the console up.
-    pub(crate) fn new(environment: Environment, cli: &Cli) -> Result<Self, CliError> {
+    pub(crate) fn new(environment: Environment, cli: &Cli, asks: Asks) -> Result<Self, CliError> {
         let (global, open_for) = (&cli.global, open_for(&cli.command));
         let mut config = Config::load(&environment)?;
         let color = global.color.and_then(|when| when.to_possible_value());
         config.flag(&config::COLOR, color.map(|when| when.get_name().to_owned()));
+        config.flag(&config::SERVER, global.server.clone());
         let mut settings = config.settings(&environment)?;
         if matches!(open_for, OpenFor::Recorder) {
             settings.wait_ms = run::WAIT_MS;
@@ -143,6 +145,7 @@ impl App {
             Some(now) => Arc::new(FixedClock(now)),
             None => Arc::new(SystemClock),
         };
+        let remote = remote(&config, asks)?;
         Ok(Self {
             environment,
             config,
@@ -153,7 +156,7 @@ impl App {
             mark: global.test_host.clone(),
             home: OnceCell::new(),
             local: OnceCell::new(),
-            remote: remote(cli)?,
+            remote,
             is_here: Cell::new(false),
             host: OnceCell::new(),
             opened: OnceCell::new(),

@@ -1,6 +1,7 @@
 //! Where a service is.
 
 use std::fmt;
+#[cfg(unix)]
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -8,6 +9,7 @@ use std::str::FromStr;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     /// A Unix socket, by its absolute path.
+    #[cfg(unix)]
     Socket(PathBuf),
     /// A host: `http://127.0.0.1:7777`, without a slash at the end.
     Http(String),
@@ -23,6 +25,7 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
         let refused = || AddressError(text.to_owned());
+        #[cfg(unix)]
         if let Some(path) = text.strip_prefix("unix:") {
             let path = PathBuf::from(path.strip_prefix("//").unwrap_or(path));
             return if path.is_absolute() { Ok(Self::Socket(path)) } else { Err(refused()) };
@@ -41,6 +44,7 @@ impl FromStr for Address {
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            #[cfg(unix)]
             Self::Socket(path) => write!(f, "unix:{}", path.display()),
             Self::Http(url) => f.write_str(url),
         }

@@ -10,22 +10,23 @@ use stemmata_api::v1::{
     BundleHaveRequest, BundleImportRequest, BundleImported, BundleShowRequest, BundleShown,
     ChainCostsRequest, Changed, CheckStrategyRequest, CheckpointContext, CheckpointFileMade,
     CheckpointFileRequest, CheckpointRequest, Checkpointed, Children, ChildrenRequest, CloseThreadRequest,
-    CollectRequest, Commit, CommitPage, CommitRequest, CompactRequest, Compacted, CompareRequest, Comparison,
-    ContextReport, ContextRequest, DecideRequest, Decisions, Diff, DisownRequest, Du, DuChains,
-    EntriesRequest, EntryPage, Event, Events, EventsForgotten, EventsRequest, ExportRequest, Exported,
-    FindRequest, FinishTaskRequest, FollowRequest, Followed, Forget, ForgetEventsRequest, ForgetRequest,
-    Found, Gc, GuardReport, GuardRequest, Handoff, HandoffRequest, HistoryRequest, IndexBuilt, IndexStatus,
-    LastCompactionRequest, LatestSessionRequest, Ledger, LedgerPage, LedgerRequest, LedgersRequest,
-    MarkTurnEntriesRequest, MaterializeRequest, Materialized, Named, Native, OpenTasks, OverviewRequest,
-    PackRequest, Packing, PlacementRecorded, PreparePlacementRequest, PreparedPlacement, RecallRequest,
-    Recalled, RecordPlacementRequest, RecoverTurnRequest, ReplayRequest, Replayed, ResolveRequest, Resolved,
-    RestoreStateRequest, RestoredLedger, Scan, ScanRequest, Scrub, ScrubRequest, SearchHits, SearchRequest,
-    Session, SessionMeant, SessionPage, SessionRequest, SessionsRequest, ShortIds, ShortIdsRequest,
-    ShowRequest, ShowTurnRequest, ShowTurnsRequest, ShownTurn, ShownTurns, Sidecars, SidecarsRequest,
-    SnapshotRequest, State, StateRequest, Stats, StatsRequest, Strategies, StrategyReport, StrategyRequest,
-    StrategyText, SummarizeRequest, Summarized, Tags, TagsRequest, TipsRequest, Tree, TreeRequest, TurnBegun,
-    TurnEntriesMarked, TurnMadeRequest, TurnRecovered, TurnStored, TurnWindowRequest, TurnWindowShown,
-    Uncompacted, UnforgetRequest, Unforgotten, UpdateRequest, Verify,
+    CollectRequest, Commit, CommitPage, CommitRequest, CommitsFound, CommitsRequest, CompactRequest,
+    Compacted, CompareRequest, Comparison, ContextReport, ContextRequest, DecideRequest, Decisions, Diff,
+    DisownRequest, Du, DuChains, EntriesRequest, EntryPage, Event, Events, EventsForgotten, EventsRequest,
+    ExportRequest, Exported, FindRequest, FinishTaskRequest, FollowRequest, Followed, Forget,
+    ForgetEventsRequest, ForgetRequest, Found, Gc, GuardReport, GuardRequest, Handoff, HandoffRequest,
+    HistoryRequest, IndexBuilt, IndexStatus, LastCompactionRequest, LatestSessionRequest, Ledger, LedgerPage,
+    LedgerRequest, LedgersRequest, MarkTurnEntriesRequest, MaterializeRequest, Materialized, Named, Native,
+    OpenTasks, OverviewRequest, PackRequest, Packing, PlacementRecorded, PreparePlacementRequest,
+    PreparedPlacement, RecallRequest, Recalled, RecordPlacementRequest, RecoverTurnRequest, ReplayRequest,
+    Replayed, ResolveRequest, Resolved, RestoreStateRequest, RestoredLedger, Scan, ScanRequest, Scrub,
+    ScrubRequest, SearchHits, SearchRequest, Session, SessionMeant, SessionPage, SessionRequest,
+    SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest, ShowTurnRequest, ShowTurnsRequest, ShownTurn,
+    ShownTurns, Sidecars, SidecarsRequest, SnapshotRequest, State, StateRequest, Stats, StatsRequest,
+    Strategies, StrategyReport, StrategyRequest, StrategyText, SummarizeRequest, Summarized, Tags,
+    TagsRequest, TipsRequest, Tree, TreeRequest, TurnBegun, TurnEntriesMarked, TurnMadeRequest,
+    TurnRecovered, TurnStored, TurnWindowRequest, TurnWindowShown, Uncompacted, UnforgetRequest, Unforgotten,
+    UpdateRequest, Verify,
 };
 use stemmata_api::{
     Answer, ByteSource, Chains, Control, GiveBack, Ledgers, Maintain, PlanDigest, Prompts, Search, rows,
@@ -47,8 +48,7 @@ impl Chains for Remote {
     }
 
     fn stats(&self, request: &StatsRequest, control: &Control<'_>) -> Answer<Stats> {
-        control.check()?;
-        self.ask(&rows::chains::STATS, request)
+        self.ask_long(&rows::chains::STATS, request, control)
     }
 
     fn session(&self, request: &SessionRequest) -> Answer<Session> {
@@ -85,6 +85,10 @@ impl Chains for Remote {
 
     fn tips(&self, request: &TipsRequest) -> Answer<CommitPage> {
         self.ask(&rows::chains::TIPS, request)
+    }
+
+    fn commits(&self, request: &CommitsRequest) -> Answer<CommitsFound> {
+        self.ask(&rows::chains::COMMITS, request)
     }
 
     fn tags(&self, request: &TagsRequest) -> Answer<Tags> {
@@ -215,8 +219,9 @@ impl GiveBack for Remote {
         source: &dyn ByteSource,
         control: &Control<'_>,
     ) -> Answer<BundleImported> {
-        control.check()?;
-        self.ask_in(&rows::give_back::IMPORT_BUNDLE, request, &mut InOrder::of(source))
+        self.while_wanted(control, |own| {
+            own.ask_in(&rows::give_back::IMPORT_BUNDLE, request, &mut InOrder::of(source))
+        })
     }
 
     fn show_bundle(
@@ -225,8 +230,9 @@ impl GiveBack for Remote {
         source: &dyn ByteSource,
         control: &Control<'_>,
     ) -> Answer<BundleShown> {
-        control.check()?;
-        self.ask_in(&rows::give_back::SHOW_BUNDLE, request, &mut InOrder::of(source))
+        self.while_wanted(control, |own| {
+            own.ask_in(&rows::give_back::SHOW_BUNDLE, request, &mut InOrder::of(source))
+        })
     }
 
     fn bundle_have(&self, request: &BundleHaveRequest) -> Answer<BundleHave> {
@@ -305,8 +311,7 @@ impl Ledgers for Remote {
     }
 
     fn replay(&self, request: &ReplayRequest, control: &Control<'_>) -> Answer<Replayed> {
-        control.check()?;
-        self.ask(&rows::ledgers::REPLAY, request)
+        self.ask_long(&rows::ledgers::REPLAY, request, control)
     }
 
     fn restore_state(&self, request: &RestoreStateRequest) -> Answer<RestoredLedger> {
@@ -324,18 +329,15 @@ impl Maintain for Remote {
     }
 
     fn pack(&self, request: &PackRequest, control: &Control<'_>) -> Answer<Packing> {
-        control.check()?;
-        self.ask(&rows::maintain::PACK, request)
+        self.ask_long(&rows::maintain::PACK, request, control)
     }
 
     fn verify(&self, control: &Control<'_>) -> Answer<Verify> {
-        control.check()?;
-        self.ask(&rows::maintain::VERIFY, &EmptyRequest {})
+        self.ask_long(&rows::maintain::VERIFY, &EmptyRequest {}, control)
     }
 
     fn scan(&self, request: &ScanRequest, control: &Control<'_>) -> Answer<Scan> {
-        control.check()?;
-        self.ask(&rows::maintain::SCAN, request)
+        self.ask_long(&rows::maintain::SCAN, request, control)
     }
 
     fn plan_forget(&self, request: &ForgetRequest) -> Answer<Forget> {
@@ -351,13 +353,15 @@ impl Maintain for Remote {
     }
 
     fn plan_scrub(&self, request: &ScrubRequest, control: &Control<'_>) -> Answer<Scrub> {
-        control.check()?;
-        self.ask(&rows::maintain::PLAN_SCRUB, request)
+        self.ask_long(&rows::maintain::PLAN_SCRUB, request, control)
     }
 
     fn apply_scrub(&self, request: &ScrubRequest, plan: &PlanDigest, control: &Control<'_>) -> Answer<Scrub> {
-        control.check()?;
-        self.ask(&rows::maintain::APPLY_SCRUB, &Apply { request: request.clone(), plan: plan.clone() })
+        self.ask_long(
+            &rows::maintain::APPLY_SCRUB,
+            &Apply { request: request.clone(), plan: plan.clone() },
+            control,
+        )
     }
 
     fn plan_collect(&self, request: &CollectRequest) -> Answer<Gc> {
@@ -370,8 +374,11 @@ impl Maintain for Remote {
         plan: &PlanDigest,
         control: &Control<'_>,
     ) -> Answer<Gc> {
-        control.check()?;
-        self.ask(&rows::maintain::APPLY_COLLECT, &Apply { request: request.clone(), plan: plan.clone() })
+        self.ask_long(
+            &rows::maintain::APPLY_COLLECT,
+            &Apply { request: request.clone(), plan: plan.clone() },
+            control,
+        )
     }
 }
 
@@ -431,8 +438,7 @@ impl Prompts for Remote {
 
 impl Search for Remote {
     fn search(&self, request: &SearchRequest, control: &Control<'_>) -> Answer<SearchHits> {
-        control.check()?;
-        self.ask(&rows::search::SEARCH, request)
+        self.ask_long(&rows::search::SEARCH, request, control)
     }
 
     fn entries(&self, request: &EntriesRequest) -> Answer<EntryPage> {
@@ -444,12 +450,10 @@ impl Search for Remote {
     }
 
     fn settle_index(&self, control: &Control<'_>) -> Answer<IndexStatus> {
-        control.check()?;
-        self.ask(&rows::search::SETTLE_INDEX, &EmptyRequest {})
+        self.ask_long(&rows::search::SETTLE_INDEX, &EmptyRequest {}, control)
     }
 
     fn rebuild_index(&self, control: &Control<'_>) -> Answer<IndexBuilt> {
-        control.check()?;
-        self.ask(&rows::search::REBUILD_INDEX, &EmptyRequest {})
+        self.ask_long(&rows::search::REBUILD_INDEX, &EmptyRequest {}, control)
     }
 }

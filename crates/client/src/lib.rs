@@ -5,6 +5,7 @@
 mod address;
 mod facets;
 mod remote;
+#[cfg(unix)]
 mod unix;
 
 pub use address::{Address, AddressError};

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::io::{self, BufRead as _, Read, Write};
 use std::ops::ControlFlow;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::Duration;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -13,12 +15,11 @@ use stemmata_api::rows::ledgers::FOLLOW;
 use stemmata_api::v1::{Event, FollowRequest, Followed};
 use stemmata_api::{Answer, ByteSource, Code, Control, Parts, Problem, frames, hole_of};
 use ureq::http::{Response, header};
-use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
-use ureq::unversioned::transport::NextTimeout;
 use ureq::{Agent, Body, SendBody};
 
 use crate::address::Address;
-use crate::unix::UnixConnector;
+#[cfg(unix)]
+use crate::unix::{NoNames, UnixConnector};
 
 /// Bytes of an answer in JSON at most.
 const ANSWER_BYTES_MAX: u64 = 1024 * 1024 * 1024;
@@ -34,6 +35,9 @@ const CONNECT_WAIT: Duration = Duration::from_secs(10);
 
 /// How long it may take until it asks for content: as long as a request may wait there.
 const CONTENT_WAIT: Duration = Duration::from_mins(1);
+
+/// How often is looked whether the caller cancelled, while an answer is waited for.
+const CANCEL_LOOK: Duration = Duration::from_millis(50);
 
 /// How long a connection is kept without use: less than a server keeps it.
 const IDLE_MAX: Duration = Duration::from_secs(8);
@@ -58,6 +62,7 @@ impl Remote {
             .timeout_await_100(Some(CONTENT_WAIT))
             .max_idle_age(IDLE_MAX);
         let (agent, base) = match &address {
+            #[cfg(unix)]
             Address::Socket(path) => {
                 let connector = UnixConnector(path.clone());
                 let agent = Agent::with_parts(config.build(), connector, NoNames);
@@ -79,6 +84,43 @@ impl Remote {
         self.read(answer.into_body())
     }
 
+    /// Asks, and leaves as soon as the caller cancels.
+    pub(crate) fn ask_long<Q, A>(&self, op: &Op<Q, A>, request: &Q, control: &Control<'_>) -> Answer<A>
+    where
+        Q: Serialize,
+        A: DeserializeOwned,
+    {
+        self.while_wanted(control, |own| own.ask(op, request))
+    }
+
+    /// Runs what asks. If the caller cancels, its connection is closed at once, from which the service knows it too.
+    pub(crate) fn while_wanted<T>(
+        &self,
+        control: &Control<'_>,
+        ask: impl FnOnce(&Self) -> Answer<T>,
+    ) -> Answer<T> {
+        control.check()?;
+        let Some(cancel) = control.cancel else { return ask(self) };
+        // A connection of its own: an agent closes all that it has.
+        let own = Self::new(self.address.clone());
+        let (agent, cancel) = (own.agent.clone(), cancel.clone());
+        let (answered, over) = mpsc::channel::<()>();
+        let answer = thread::scope(|scope| {
+            scope.spawn(move || {
+                while over.recv_timeout(CANCEL_LOOK) == Err(RecvTimeoutError::Timeout) {
+                    if cancel.is_cancelled() {
+                        return agent.shutdown();
+                    }
+                }
+            });
+            let answer = ask(&own);
+            drop(answered);
+            answer
+        });
+        // What a closed connection says is less than the reason for it.
+        answer.map_err(|problem| control.check().err().unwrap_or(problem))
+    }
+
     /// Asks, writes the content of the answer to `out`, and returns the rest of it.
     pub(crate) fn ask_out<Q, A>(
         &self,
@@ -91,13 +133,12 @@ impl Remote {
         Q: Serialize,
         A: DeserializeOwned,
     {
-        control.check()?;
         let parts = op.head.parts(request);
-        let answer = self.send(&op.head, &parts, None, frames::MEDIA_TYPE)?;
-        let mut body = answer.into_body().into_with_config().limit(u64::MAX).reader();
-        let answer = frames::read_frames(&mut body, &mut Watched { out, control });
-        // The writer's own error is less than the reason for it.
-        answer.map_err(|problem| control.check().err().unwrap_or(problem))
+        self.while_wanted(control, |own| {
+            let answer = own.send(&op.head, &parts, None, frames::MEDIA_TYPE)?;
+            let mut body = answer.into_body().into_with_config().limit(u64::MAX).reader();
+            frames::read_frames(&mut body, out)
+        })
     }
 
     /// Asks with content.
@@ -157,13 +198,8 @@ impl Remote {
             let detail = format!("the request is {} bytes long as a URL, which is too long", url.len());
             return Err(Box::new(Problem::new(Code::TooLarge, detail)));
         }
-        let request = ureq::http::Request::builder().uri(url).header(header::ACCEPT, accept).method(
-            match head.method {
-                Method::Get => "GET",
-                Method::Post => "POST",
-                Method::Patch => "PATCH",
-            },
-        );
+        let request =
+            ureq::http::Request::builder().uri(url).header(header::ACCEPT, accept).method(head.method.name());
         let bad = |error: ureq::http::Error| self.failed(&error.into());
         let sent = match (content, &parts.body) {
             (Some((mut content, media_type)), _) => {
@@ -182,7 +218,10 @@ impl Remote {
             return Ok(answer);
         }
         let status = answer.status();
+        let theirs = answer.headers().get(header::SERVER).and_then(|name| name.to_str().ok());
+        let theirs = theirs.and_then(|name| name.strip_prefix("stemmata/")).map(str::to_owned);
         let problem: Result<Problem, _> = self.read(answer.into_body());
+        let problem = problem.map(|problem| named_versions(problem, theirs.as_deref()));
         Err(problem.map_or_else(
             |_| {
                 let detail =
@@ -211,6 +250,20 @@ impl Remote {
         each: &mut dyn FnMut(&Event) -> ControlFlow<()>,
         control: &Control<'_>,
     ) -> Answer<Followed> {
+        let followed = self.while_wanted(control, |own| own.followed(request, each, control));
+        match followed {
+            // It was ended before the first event came.
+            Err(problem) if problem.is(Code::Cancelled) => Ok(Followed { events: 0 }),
+            followed => followed,
+        }
+    }
+
+    fn followed(
+        &self,
+        request: &FollowRequest,
+        each: &mut dyn FnMut(&Event) -> ControlFlow<()>,
+        control: &Control<'_>,
+    ) -> Answer<Followed> {
         let parts = FOLLOW.head.parts(request);
         let answer = self.send(&FOLLOW.head, &parts, None, "text/event-stream")?;
         let body = answer.into_body().into_with_config().limit(u64::MAX).reader();
@@ -221,10 +274,10 @@ impl Remote {
         let (mut kind, mut events) = (String::new(), 0);
         // One line of data holds one value, because JSON is written without line breaks.
         for line in io::BufReader::new(body).lines() {
-            let line = line.map_err(|error| cut(&error))?;
             if control.is_cancelled() {
                 return Ok(Followed { events });
             }
+            let line = line.map_err(|error| cut(&error))?;
             match line.split_once(": ") {
                 Some(("event", name)) => name.clone_into(&mut kind),
                 Some(("data", json)) => match std::mem::take(&mut kind).as_str() {
@@ -242,12 +295,25 @@ impl Remote {
                 _ => {}
             }
         }
-        Err(cut(&"the connection ended"))
+        if control.is_cancelled() { Ok(Followed { events }) } else { Err(cut(&"the connection ended")) }
     }
 
     fn failed(&self, error: &ureq::Error) -> Box<Problem> {
         Box::new(Problem::new(Code::ServiceUnreachable, format!("cannot ask {}: {error}", self.address)))
     }
+}
+
+/// Says which versions talked to each other where they differ and one did not understand the other.
+fn named_versions(mut problem: Problem, theirs: Option<&str>) -> Problem {
+    const OWN: &str = env!("CARGO_PKG_VERSION");
+    if let Some(theirs) = theirs.filter(|theirs| *theirs != OWN)
+        && (problem.is(Code::BadRequest) || problem.is(Code::NoRoute))
+    {
+        let _infallible =
+            write!(problem.detail, "; this is version {OWN}, and the service is version {theirs}");
+        problem.hint = Some("use the same version on both sides".to_owned());
+    }
+    problem
 }
 
 /// Characters that a path has unescaped: those that no URL gives a meaning to.
@@ -265,40 +331,6 @@ impl Read for Noted<'_> {
         self.content.read(into).inspect_err(|error| {
             self.error = Some(io::Error::new(error.kind(), error.to_string()));
         })
-    }
-}
-
-/// Fails once the caller has cancelled.
-struct Watched<'a> {
-    out: &'a mut dyn Write,
-    control: &'a Control<'a>,
-}
-
-impl Write for Watched<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.control.is_cancelled() {
-            return Err(io::Error::other("cancelled"));
-        }
-        self.out.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
-}
-
-/// Knows no names: a Unix socket has none.
-#[derive(Debug)]
-struct NoNames;
-
-impl Resolver for NoNames {
-    fn resolve(
-        &self,
-        _: &ureq::http::Uri,
-        _: &ureq::config::Config,
-        _: NextTimeout,
-    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
-        Ok(self.empty())
     }
 }
 

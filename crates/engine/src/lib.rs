@@ -30,6 +30,7 @@ mod retention;
 mod scrubbing;
 mod search;
 mod settings;
+mod system;
 mod temporary;
 mod verbs;
 mod worktree;

@@ -23,6 +23,7 @@ use crate::capture::lines::split_lines;
 use crate::engine::Engine;
 use crate::error::{Absent, EngineError, Refusal, Result};
 use crate::home::rules_of;
+use crate::system;
 
 /// Where a project keeps its rules, below its directory.
 pub const PROJECT_RULES: &str = ".stemmata/secrets.toml";
@@ -440,7 +441,7 @@ fn project_rules(cwd: &Path) -> Option<ProjectRules> {
     for folder in cwd.ancestors().take(FOLDERS_MAX) {
         let path = folder.join(PROJECT_RULES);
         let owner = match std::fs::metadata(&path) {
-            Ok(metadata) if metadata.is_file() => Some(std::os::unix::fs::MetadataExt::uid(&metadata)),
+            Ok(metadata) if metadata.is_file() => Some(system::owner(&metadata)),
             // A pipe would keep its reader waiting without end.
             Ok(_) => continue,
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => continue,

@@ -3,8 +3,11 @@
 use axum::body::Body;
 use axum::response::Response;
 use hyper::StatusCode;
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, SERVER};
 use stemmata_api::{Code, Kind, Problem};
+
+/// This program and its version, for a client that was not understood.
+const NAME: &str = concat!("stemmata/", env!("CARGO_PKG_VERSION"));
 
 /// Returns an answer in JSON.
 pub(crate) fn json(bytes: Vec<u8>) -> Response {
@@ -48,6 +51,7 @@ pub(crate) fn problem_as(problem: &Problem, status: StatusCode) -> Response {
         fields.insert("status".to_owned(), status.as_u16().into());
     }
     let mut response = with(status, "application/problem+json", Body::from(body.to_string()));
+    response.headers_mut().insert(SERVER, HeaderValue::from_static(NAME));
     if status == StatusCode::TOO_MANY_REQUESTS || matches!(problem.kind, Kind::Locked) {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     }

@@ -58,7 +58,9 @@ pub(crate) fn router(
             let answered = answer(&shared, row, path, request).await;
             logged.end(answered.unwrap_or_else(|problem| reply::problem(&problem)))
         };
-        router = router.route(row.head().path, on(method, handler));
+        for path in row.head().paths() {
+            router = router.route(path, on(method, handler));
+        }
     }
     let well = || async { reply::with(StatusCode::OK, "text/plain; charset=utf-8", Body::from("ok\n")) };
     router

@@ -1,6 +1,8 @@
-//! Which sessions and which tips a listing holds. The order of a listing and its pages are the store's.
+//! Which sessions and which commits a listing holds. The order of a listing and its pages are the store's.
 
-use stemmata_model::SessionId;
+use stemmata_model::{
+    Commit, FormatId, Principal, SessionId, Sighting, SummarySource, ThreadId, TicketId, Timestamp,
+};
 
 use crate::rules::project;
 use crate::write::Session;
@@ -15,6 +17,45 @@ pub struct TipFilter {
     pub ticket: Option<String>,
     /// Only tips seen in this thread.
     pub thread: Option<String>,
+    /// Only tips that this one ran.
+    pub principal: Option<Principal>,
+}
+
+impl TipFilter {
+    /// Returns whether a sighting has all that is given.
+    pub fn holds(&self, sighting: &Sighting) -> bool {
+        let is = |wanted: &Option<String>, own: Option<&str>| wanted.is_none() || wanted.as_deref() == own;
+        self.session.as_ref().is_none_or(|session| *session == sighting.session)
+            && self.principal.as_ref().is_none_or(|principal| *principal == sighting.principal)
+            && is(&self.ticket, sighting.ticket.as_ref().map(TicketId::as_str))
+            && is(&self.thread, sighting.thread.as_ref().map(ThreadId::as_str))
+    }
+}
+
+/// Which commits a listing holds. Covered commits and those of sidecars are never in it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CommitFilter {
+    /// One sighting must have all of this.
+    pub seen: TipFilter,
+    /// Only those in this format.
+    pub format: Option<FormatId>,
+    /// Only those of this time or later.
+    pub since: Option<Timestamp>,
+    /// Only those from before this time.
+    pub until: Option<Timestamp>,
+    /// Only those whose summary is from here; [`SummarySource::Heuristic`]: those that nobody and no model wrote one for.
+    pub summary: Option<SummarySource>,
+}
+
+impl CommitFilter {
+    /// Returns whether a listing holds a commit with this summary, its sightings and its closure aside.
+    pub fn holds(&self, commit: &Commit, summary: Option<SummarySource>) -> bool {
+        let at = commit.core.created_at;
+        self.format.as_ref().is_none_or(|format| *format == commit.core.format)
+            && self.since.is_none_or(|since| at >= since)
+            && self.until.is_none_or(|until| at < until)
+            && self.summary.is_none_or(|wanted| summary.unwrap_or(SummarySource::Heuristic) == wanted)
+    }
 }
 
 /// Which sessions a listing holds.

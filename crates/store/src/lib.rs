@@ -23,7 +23,7 @@ pub use files::{
     FileLock, Files, NewFile, OpenFile, SystemFiles, TEMPORARY, hold_temporary, is_temporary, read_bounded,
     remove_unlocked, write_file, write_whole,
 };
-pub use filters::{SessionFilter, TipFilter};
+pub use filters::{CommitFilter, SessionFilter, TipFilter};
 pub use index::{
     COMMIT_ENTRIES_MAX, CommitSet, EachTerm, EntryRef, Index, IndexBatch, IndexEntry, IndexError, IndexLock,
     IndexMeta, IndexName, IndexOptions, IndexPlace, IndexReader, IndexUsage, IndexedCommit, IndexedEvent,

@@ -26,11 +26,12 @@ use stemmata_model::{
 };
 use stemmata_store::maintain::forget::{Redirects, Tombstone};
 use stemmata_store::rules::bounds::{check_anchors, check_batch, check_page};
+use stemmata_store::rules::closure::is_live;
 use stemmata_store::rules::latest::Origin;
 use stemmata_store::{
-    Annotations, AuditRecord, BatchOutcome, Commits, Coverage, Link, Page, PartOf, Placement, ResolveScope,
-    SIDECAR_FORMAT, Session, SessionFilter, SessionKey, Sink, StoreError, StoreIdentity, StoredAt, TipFilter,
-    Usage, Write,
+    Annotations, AuditRecord, BatchOutcome, CommitFilter, Commits, Coverage, Link, Page, PartOf, Placement,
+    ResolveScope, SIDECAR_FORMAT, Session, SessionFilter, SessionKey, Sink, StoreError, StoreIdentity,
+    StoredAt, TipFilter, Usage, Write,
 };
 
 use self::content::{Content, Contents};
@@ -200,6 +201,26 @@ impl Commits for MemoryStore {
             .collect();
         tips.sort_by_key(|commit| (std::cmp::Reverse(commit.core.created_at), commit.id));
         Ok(cut(tips, page))
+    }
+
+    fn listed(&self, filter: &CommitFilter, page: Page) -> Result<Vec<Commit>, StoreError> {
+        check_page(page)?;
+        let state = self.lock();
+        let is_seen = |commit: &Commit| {
+            filter.seen == TipFilter::default()
+                || state.sightings_of(commit.id).any(|sighting| filter.seen.holds(sighting))
+        };
+        let holds = |commit: &&Commit| {
+            let summary = state.annotations_of(commit.id).summary.map(|(_, source)| source);
+            is_live(commit.closure)
+                && commit.core.format.as_str() != SIDECAR_FORMAT
+                && filter.holds(commit, summary)
+                && is_seen(commit)
+        };
+        let mut listed: Vec<Commit> =
+            state.commits.iter().map(|(_, commit)| commit).filter(holds).cloned().collect();
+        listed.sort_by_key(|commit| (std::cmp::Reverse(commit.core.created_at), commit.id));
+        Ok(cut(listed, page))
     }
 
     fn commits_after(&self, after: Option<CommitId>, limit: usize) -> Result<Vec<Commit>, StoreError> {

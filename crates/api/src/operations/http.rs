@@ -8,6 +8,7 @@ use schemars::generate::Contract;
 use serde_json::{Map, Value, json};
 
 use crate::frames::MEDIA_TYPE;
+use crate::hole_of;
 use crate::operation::{Effect, Flow, Method, Repeat, Row, Scope, rows};
 use crate::problem::Problem;
 use crate::schema::{TypeOf, components};
@@ -58,8 +59,10 @@ pub fn openapi() -> Value {
             Method::Post => "post",
             Method::Patch => "patch",
         };
-        let path = paths.entry(head.path).or_insert_with(|| json!({}));
-        path[verb] = operation(row, &requests);
+        for at in head.paths() {
+            let path = paths.entry(at).or_insert_with(|| json!({}));
+            path[verb] = operation(row, at, &requests);
+        }
     }
     schemas.extend(requests);
     json!({
@@ -74,12 +77,18 @@ pub fn openapi() -> Value {
     })
 }
 
-fn operation(row: &dyn Row, requests: &Map<String, Value>) -> Value {
+fn operation(row: &dyn Row, path: &'static str, requests: &Map<String, Value>) -> Value {
     let (head, flow) = (row.head(), row.flow());
     let about = about(head.name);
     let summary = about.split_inclusive(". ").next().unwrap_or_default().trim().trim_end_matches('.');
     let schema = requests.get(&row.request().name()).cloned().unwrap_or_default();
-    let holes: Vec<&str> = head.holes().collect();
+    let holes: Vec<&str> = path.split('/').filter_map(hole_of).collect();
+    // A name for each path: generators of clients make functions of them.
+    let id = if path == head.path {
+        head.name.to_owned()
+    } else {
+        format!("{}.by_{}", head.name, holes.join("_"))
+    };
     let mut parameters: Vec<Value> = holes
         .iter()
         .map(|hole| {
@@ -108,7 +117,7 @@ fn operation(row: &dyn Row, requests: &Map<String, Value>) -> Value {
     };
     let problem = json!({ "schema": { "$ref": "#/components/schemas/Problem" } });
     let mut operation = json!({
-        "operationId": head.name,
+        "operationId": id,
         "tags": [head.name.split('.').next()],
         "summary": summary,
         "description": about,
@@ -196,7 +205,9 @@ pub fn table() -> String {
         };
         let method = word(&head.method).to_uppercase();
         let first = first.replace('|', "\\|");
-        writeln!(text, "| `{method} {}` | `{}` | {first}{flow}{more} | {scope} |", head.path, head.name)
+        let paths: Vec<String> = head.paths().map(|path| format!("`{method} {path}`")).collect();
+        let paths = paths.join(", ");
+        writeln!(text, "| {paths} | `{}` | {first}{flow}{more} | {scope} |", head.name)
             .expect("a string takes it");
     }
     text
@@ -217,12 +228,12 @@ mod tests {
                 assert!(about.len() > 10 && !about.contains("[`"), "{verb} {path}: {about:?}");
             }
         }
-        assert_eq!(operations, rows().count());
+        assert_eq!(operations, rows().map(|row| row.head().paths().count()).sum::<usize>());
         let text = document.to_string();
         for name in text.split("#/components/schemas/").skip(1).filter_map(|rest| rest.split('"').next()) {
             assert!(document["components"]["schemas"][name].is_object(), "{name}");
         }
-        assert_eq!(table().lines().count(), operations + 2);
+        assert_eq!(table().lines().count(), rows().count() + 2);
     }
 
     #[test]

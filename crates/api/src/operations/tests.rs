@@ -48,11 +48,13 @@ fn a_name_and_a_route_are_one_operation_and_a_command_shows_one_answer() {
     }
     let mut routes = BTreeSet::new();
     for head in rows().map(Row::head) {
-        // Two names of one hole are one route.
-        let shape: Vec<&str> =
-            head.path.split('/').map(|part| if part.starts_with('{') { "{}" } else { part }).collect();
-        assert!(head.path.starts_with("/v1/"), "{}", head.path);
-        assert!(routes.insert((format!("{:?}", head.method), shape)), "{:?} {}", head.method, head.path);
+        for path in head.paths() {
+            // Two names of one hole are one route.
+            let shape: Vec<&str> =
+                path.split('/').map(|part| if part.starts_with('{') { "{}" } else { part }).collect();
+            assert!(path.starts_with("/v1/"), "{path}");
+            assert!(routes.insert((format!("{:?}", head.method), shape)), "{:?} {path}", head.method);
+        }
     }
     for name in FIRST.split(' ').chain(PRINTED.iter().map(|(name, _)| *name)) {
         assert!(names.contains(name), "no operation `{name}`");
@@ -67,6 +69,9 @@ fn the_holes_of_a_path_are_fields_of_the_request() {
         let properties = &schemas[&request.name()]["properties"];
         for hole in head.holes() {
             assert_eq!(properties[hole]["type"], "string", "{}: {hole}", head.name);
+        }
+        for hole in head.also_at.iter().flat_map(|path| path.split('/')).filter_map(crate::hole_of) {
+            assert!(properties[hole]["type"].to_string().contains("string"), "{}: {hole}", head.name);
         }
     }
 }

@@ -4,11 +4,11 @@ use std::io::Read;
 
 use crate::v1::{
     Blame, BlameRequest, Changed, CheckpointRequest, Checkpointed, Children, ChildrenRequest, Commit,
-    CommitPage, CompactRequest, Compacted, CompareRequest, Comparison, Diff, FindRequest, Found,
-    HistoryRequest, LastCompactionRequest, LatestSessionRequest, Named, OverviewRequest, ResolveRequest,
-    Resolved, Session, SessionMeant, SessionPage, SessionRequest, SessionsRequest, ShortIds, ShortIdsRequest,
-    ShowRequest, ShowTurnRequest, ShowTurnsRequest, ShownTurn, ShownTurns, SnapshotRequest, Stats,
-    StatsRequest, Tags, TagsRequest, TipsRequest, Tree, TreeRequest, Uncompacted, UpdateRequest,
+    CommitPage, CommitsFound, CommitsRequest, CompactRequest, Compacted, CompareRequest, Comparison, Diff,
+    FindRequest, Found, HistoryRequest, LastCompactionRequest, LatestSessionRequest, Named, OverviewRequest,
+    ResolveRequest, Resolved, Session, SessionMeant, SessionPage, SessionRequest, SessionsRequest, ShortIds,
+    ShortIdsRequest, ShowRequest, ShowTurnRequest, ShowTurnsRequest, ShownTurn, ShownTurns, SnapshotRequest,
+    Stats, StatsRequest, Tags, TagsRequest, TipsRequest, Tree, TreeRequest, Uncompacted, UpdateRequest,
 };
 use crate::{Answer, Control};
 
@@ -95,6 +95,12 @@ pub trait Chains: Send + Sync {
     /// # Errors
     /// `bad_name`.
     fn tips(&self, request: &TipsRequest) -> Answer<CommitPage>;
+
+    /// Lists commits of all sessions, newest first: by who ran them, ticket, thread, format, time and where their summary is from.
+    ///
+    /// # Errors
+    /// Those of [`find`](Self::find) where a session is named; `bad_request` where `after` is of another listing.
+    fn commits(&self, request: &CommitsRequest) -> Answer<CommitsFound>;
 
     /// Lists tags.
     ///
@@ -191,6 +197,7 @@ pub mod rows {
         &HISTORY,
         &CHILDREN,
         &TIPS,
+        &COMMITS,
         &TAGS,
         &TREE,
         &RESOLVE,
@@ -232,7 +239,12 @@ pub mod rows {
         Op::get("chains.children", "/v1/commits/{ctx}/children", Read, |s, q, _| s.children(q))
             .shown_by(&["children"]);
     pub static TIPS: Op<v1::TipsRequest, v1::CommitPage> =
-        Op::get("chains.tips", "/v1/tips", Read, |s, q, _| s.tips(q)).shown_by(&["tips"]);
+        Op::get("chains.tips", "/v1/tips", Read, |s, q, _| s.tips(q))
+            .also_at(&["/v1/threads/{thread}/tip"])
+            .shown_by(&["tips"]);
+    pub static COMMITS: Op<v1::CommitsRequest, v1::CommitsFound> =
+        Op::get("chains.commits", "/v1/commits", Read, |s, q, _| s.commits(q))
+            .also_at(&["/v1/tickets/{ticket}/contexts"]);
     pub static TAGS: Op<v1::TagsRequest, v1::Tags> =
         Op::get("chains.tags", "/v1/tags", Read, |s, q, _| s.tags(q));
     pub static TREE: Op<v1::TreeRequest, v1::Tree> =

@@ -211,6 +211,51 @@ pub struct CommitPage {
     pub next_skip: Option<u64>,
 }
 
+/// Asks for commits, newest first, all sessions together. With several fields: those for which all are true.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CommitsRequest {
+    /// Only those of this session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Only those that this one ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub principal: Option<Principal>,
+    /// Only those of this ticket.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<TicketId>,
+    /// Only those of this thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread: Option<ThreadId>,
+    /// Only those in this format.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<FormatId>,
+    /// Only those made at this time or later, RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// Only those made before this time, RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// Only those whose summary is from here: `heuristic` finds those that nobody wrote one for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary_source: Option<SummarySource>,
+    /// Which part of the list.
+    #[serde(default = "PageRequest::first")]
+    pub page: PageRequest,
+}
+
+/// Commits, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct CommitsFound {
+    /// The commits.
+    pub commits: Vec<Commit>,
+    /// Where the listing continues; absent if it is complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
 /// Commits that continue one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

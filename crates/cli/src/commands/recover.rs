@@ -20,6 +20,7 @@ use crate::wiring::App;
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Recover) -> Result<Exit, CliError> {
     let Some(session) = &args.session else { return list(app) };
+    app.bring_here(session)?;
     let request =
         RecoverRequest { session: file(app, session), replace: args.replace, dry_run: args.dry_run };
     let recovered = app.opened_host()?.recover(&request)?;

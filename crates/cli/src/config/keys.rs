@@ -7,7 +7,7 @@ use stemmata_engine::{SETTINGS, Setting, SettingDefault, SettingShape};
 use crate::errors::CliError;
 
 /// The keys that no store knows.
-const OWN: &[Setting] = &[COLOR, PAGER, INJECT];
+const OWN: &[Setting] = &[COLOR, PAGER, INJECT, SERVER];
 
 /// Whether output is coloured.
 pub(crate) const COLOR: Setting =
@@ -29,6 +29,13 @@ pub(crate) const INJECT: Setting =
         .takes(SettingShape::Switch)
         .about("Whether hooks hand an agent the brief of what was lost, where its session is resumed or was compacted: `on` \
              for all clients whose hooks are installed; `stemma install --inject` for one.");
+
+/// Which service commands ask.
+pub(crate) const SERVER: Setting =
+    Setting::of("server.url", "STEMMATA_SERVER", SettingDefault::Words("this machine's store"))
+        .flag("--server")
+        .about("The service that commands ask instead of this machine's store: `unix:/path` or `http://host:port`. Commands \
+             about this machine ask none ([cli.md](cli.md#with-a-service)).");
 
 /// Returns all keys, in the order in which they are shown: by their sections.
 pub(crate) fn all() -> Vec<&'static Setting> {

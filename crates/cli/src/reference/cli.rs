@@ -4,7 +4,10 @@ use std::fmt::Write;
 
 use clap::{Arg, Command, CommandFactory};
 
+use stemmata_api::operation::{Row, rows};
+
 use crate::args::Cli;
+use crate::args::asked::{Asks, asks};
 use crate::output::put;
 use crate::reference::{head, in_cell};
 
@@ -28,6 +31,7 @@ pub(super) fn page() -> String {
     let global: Vec<&Arg> =
         root.get_arguments().filter(|arg| arg.is_global_set() && !arg.is_hide_set()).collect();
     text.push_str(&flags(&global));
+    text.push_str(&with_a_service(&root));
     for command in visible(&root) {
         text.push_str(&section(command, "stemma", 2));
     }
@@ -37,6 +41,32 @@ pub(super) fn page() -> String {
 
 fn visible(command: &Command) -> impl Iterator<Item = &Command> {
     command.get_subcommands().filter(|sub| !sub.is_hide_set() && sub.get_name() != "help")
+}
+
+/// Says of each command what it does where a service is named, and what it asks: from the rows of the operations.
+fn with_a_service(root: &Command) -> String {
+    let mut text = "\n## With a service\n\nWhat a command does where `--server`, `STEMMATA_SERVER` or the setting `server.url` names a \
+                    service. One that is about this machine refuses the flag, and ignores variable and setting. Requests are those of \
+                    [http.md](http.md); where none is named, the command makes its answer of several.\n\n\
+                    | command | what it does | the request |\n| --- | --- | --- |\n"
+        .to_owned();
+    for name in visible(root).map(Command::get_name) {
+        let heads = rows().map(Row::head);
+        let is_own = |command: &&str| command.split(' ').next() == Some(name);
+        let requests: Vec<String> = heads
+            .filter(|head| head.commands.iter().any(&is_own))
+            .map(|head| format!("`{} {}`", head.method.name(), head.path))
+            .collect();
+        let (does, requests) = match asks(name) {
+            Asks::There => ("asks there".to_owned(), requests.join(", ")),
+            Asks::ThenHere => {
+                ("brings the session here, then acts here".to_owned(), "`POST /v1/bundles/export`".to_owned())
+            }
+            Asks::Nobody(reason) => (format!("acts here: {reason}"), String::new()),
+        };
+        put!(text, "| `{name}` | {does} | {requests} |\n");
+    }
+    text
 }
 
 fn section(command: &Command, above: &str, level: usize) -> String {

@@ -126,6 +126,9 @@ fn a_session_of_another_machine_goes_on_here() {
     near.run(&["--server", &serve.address, "status"]).code(2).complains(&["leave `--server` out"]);
     let mut status = near.command(&["status"]);
     assert!(status.env("STEMMATA_SERVER", "no address").output().unwrap().status.success());
+    near.run(&["config", "set", "server.url", &serve.address]).ok();
+    assert_eq!(near.json(&["list"])["sessions"], far.json(&["list"])["sessions"]);
+    near.run(&["config", "unset", "server.url"]).ok();
     assert_eq!(serve.end().0, Some(0));
 }
 

@@ -3,6 +3,7 @@
 mod bounds;
 #[path = "../../../service/tests/stories/chains.rs"]
 mod chains;
+mod client;
 mod door;
 #[path = "../../../service/tests/stories/give_back.rs"]
 mod give_back;

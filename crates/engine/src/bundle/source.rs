@@ -8,6 +8,7 @@ use super::bytes::{Malformed, Take};
 use super::error::BundleError;
 use super::frame::FrameReader;
 use super::rows::take_lengths;
+use crate::system;
 
 /// Bytes that are read at once.
 const READ_BYTES: usize = 256 * 1024;
@@ -24,10 +25,9 @@ pub trait BundleSource {
     fn read_at(&self, at: u64, into: &mut [u8]) -> io::Result<usize>;
 }
 
-#[cfg(unix)]
 impl BundleSource for std::fs::File {
     fn read_at(&self, at: u64, into: &mut [u8]) -> io::Result<usize> {
-        std::os::unix::fs::FileExt::read_at(self, into, at)
+        system::read_at(self, into, at)
     }
 }
 

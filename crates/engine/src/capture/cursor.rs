@@ -11,6 +11,7 @@ use crate::capture::ingest::ChainTotals;
 use crate::capture::source::is_packed;
 use crate::capture::transcript_file::Transcript;
 use crate::error::Result;
+use crate::system;
 
 mod state;
 mod v2;
@@ -48,13 +49,8 @@ pub(crate) struct FileStamp {
 
 impl FileStamp {
     pub(crate) fn of(metadata: &std::fs::Metadata) -> Self {
-        use std::os::unix::fs::MetadataExt;
-        Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            length: metadata.len(),
-            modified_ns: i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec()),
-        }
+        let (device, inode) = system::identity(metadata);
+        Self { device, inode, length: metadata.len(), modified_ns: system::modified_ns(metadata) }
     }
 
     /// Returns whether a file is what it was then. The length of a compressed one says nothing of what it holds.
@@ -84,10 +80,9 @@ impl WrittenTogether {
 
     /// Takes in a file; the same files in another order are something else.
     pub(crate) fn add(&mut self, path: &Path, metadata: &std::fs::Metadata) {
-        use std::os::unix::ffi::OsStrExt;
         let stamp = FileStamp::of(metadata);
         self.newest_ns = self.newest_ns.max(stamp.modified_ns);
-        self.drawn.update(path.as_os_str().as_bytes());
+        self.drawn.update(system::path_bytes(path));
         self.drawn.update(&[0]);
         self.drawn.update(&stamp.length.to_le_bytes());
         self.drawn.update(&stamp.modified_ns.to_le_bytes());

@@ -10,7 +10,6 @@ mod schema;
 mod unloaded;
 mod versions;
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, params};
@@ -169,12 +168,8 @@ fn read_once(database: &Path, session: &str, known: Option<&FileStamp>) -> Resul
     };
     let modified_ns = opened.changed(&place, session).map_err(at)?;
     let metadata = std::fs::metadata(database).map_err(EngineError::io("read", database))?;
-    let stamp = FileStamp {
-        device: metadata.dev(),
-        inode: metadata.ino(),
-        length: known.map_or(0, |known| known.length),
-        modified_ns,
-    };
+    let stamp =
+        FileStamp { length: known.map_or(0, |known| known.length), modified_ns, ..FileStamp::of(&metadata) };
     if known == Some(&stamp) {
         return Ok(Extract { document: None, stamp, notes: Vec::new() });
     }

@@ -7,13 +7,13 @@
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io::{Read, Seek as _, SeekFrom};
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use stemmata_model::to_u64;
 
 use crate::capture::cursor::FileStamp;
 use crate::error::{EngineError, Refusal, Result};
+use crate::system;
 
 /// Bytes that a compressed transcript may hold: it is unpacked in memory, and a few bytes can say that they are
 /// terabytes.
@@ -54,7 +54,7 @@ impl RawBytes {
     /// Reads at a place, as much as is there at once.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> std::io::Result<usize> {
         match self {
-            Self::File(file) => file.read_at(buffer, offset),
+            Self::File(file) => system::read_at(file, buffer, offset),
             Self::Unpacked(bytes) => {
                 let start = usize::try_from(offset).unwrap_or(usize::MAX);
                 let mut rest = bytes.get(start..).unwrap_or_default();

@@ -9,6 +9,7 @@ use stemmata_store::{read_bounded, write_file};
 
 use super::create_private;
 use crate::error::EngineError;
+use crate::system;
 
 /// Files that are remembered at most; what is beyond is shown again.
 const FILES_MAX: usize = 200_000;
@@ -35,11 +36,10 @@ impl ShownFiles {
 
     /// Adds a file that is left out for a reason. Returns whether that is new.
     pub fn add(&mut self, reason: &str, path: &Path) -> bool {
-        use std::os::unix::ffi::OsStrExt as _;
         let hash = blake3::Hasher::new()
             .update(reason.as_bytes())
             .update(&[0])
-            .update(path.as_os_str().as_bytes())
+            .update(system::path_bytes(path))
             .finalize();
         let hash = hash.as_bytes().first_chunk().copied().unwrap_or_default();
         if self.known.len() >= FILES_MAX { !self.known.contains(&hash) } else { self.known.insert(hash) }

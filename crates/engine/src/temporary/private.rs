@@ -2,11 +2,12 @@
 //!
 //! What is put into it is the callers' to say.
 
-use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use stemmata_store::{Files as _, SystemFiles};
+
+use crate::system::{owner, user};
 
 /// Makes a folder for this user alone in one that users share.
 ///
@@ -49,24 +50,4 @@ pub(super) fn check_private(folder: &Path, user: u32) -> io::Result<()> {
 #[cfg(not(unix))]
 pub(super) fn check_private(folder: &Path, _: u32) -> io::Result<()> {
     folder.symlink_metadata().map(drop)
-}
-
-#[cfg(unix)]
-fn owner(metadata: &fs::Metadata) -> u32 {
-    std::os::unix::fs::MetadataExt::uid(metadata)
-}
-
-#[cfg(not(unix))]
-fn owner(_: &fs::Metadata) -> u32 {
-    0
-}
-
-#[cfg(unix)]
-pub(super) fn user() -> u32 {
-    rustix::process::geteuid().as_raw()
-}
-
-#[cfg(not(unix))]
-pub(super) fn user() -> u32 {
-    0
 }

@@ -2,8 +2,9 @@
 
 use std::process::Command;
 
-use super::private::{check_private, user};
+use super::private::check_private;
 use super::*;
+use crate::system::user;
 
 const WORDS: &[u8] = b"the password of the garden gate";
 

@@ -299,6 +299,8 @@ impl Host {
         // Any command takes what hooks left first; this one does nothing else.
         import.args(["import", "--quiet"]).args(makes_brief.then_some("--brief")).arg(path);
         import.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        // What ends the caller's group leaves it alone.
+        #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut import, 0);
         import.spawn().map(drop).map_err(|source| io_failed("start", program, &source))
     }

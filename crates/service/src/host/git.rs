@@ -250,7 +250,6 @@ fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, Fault> {
 
 /// Writes the hook so that git runs it, or takes it away where nothing is left of it.
 fn put(files: &TempFiles, path: &Path, text: &str) -> Result<(), Fault> {
-    use std::os::unix::fs::PermissionsExt as _;
     let failed = |source: io::Error| io_failed("write", path, &source);
     // The file that a link leads to is replaced, so that the link stays.
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -260,9 +259,23 @@ fn put(files: &TempFiles, path: &Path, text: &str) -> Result<(), Fault> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
-    let mode = std::fs::metadata(path).map_or(0o755, |metadata| metadata.permissions().mode() | 0o111);
+    let before = std::fs::metadata(path).ok();
     write_text(files, path, text)?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).map_err(failed)
+    make_startable(path, before.as_ref()).map_err(failed)
+}
+
+/// Lets a file be started, for those who may read it.
+#[cfg(unix)]
+fn make_startable(path: &Path, before: Option<&std::fs::Metadata>) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = before.map_or(0o755, |metadata| metadata.permissions().mode() | 0o111);
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
+}
+
+/// Elsewhere git starts it by its first line.
+#[cfg(not(unix))]
+fn make_startable(_: &Path, _: Option<&std::fs::Metadata>) -> io::Result<()> {
+    Ok(())
 }
 
 /// Says whether git makes commits anew that were made before: the present context did not write them, as it does write one

@@ -13,12 +13,12 @@ use std::io::Read;
 
 use stemmata_api::v1::{
     Blame, BlameRequest, Changed, CheckpointRequest, Checkpointed, Children, ChildrenRequest, Commit,
-    CommitPage, CompactRequest, Compacted, CompareRequest, Comparison, CutTranscript, Diff, FindRequest,
-    Found, FoundRange, HistoryRequest, LastCompactionRequest, LatestSessionRequest, Named, OverviewRequest,
-    ResolveRequest, ResolveScope, Resolved, Session, SessionMeant, SessionPage, SessionRequest,
-    SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest, ShowTurnRequest, ShowTurnsRequest, ShownTurn,
-    ShownTurns, SnapshotRequest, Stats, StatsRequest, TaggedCommit, Tags, TagsRequest, TipsRequest, Tree,
-    TreeRequest, Uncompacted, UpdateRequest,
+    CommitPage, CommitsFound, CommitsRequest, CompactRequest, Compacted, CompareRequest, Comparison,
+    CutTranscript, Diff, FindRequest, Found, FoundRange, HistoryRequest, LastCompactionRequest,
+    LatestSessionRequest, Named, OverviewRequest, ResolveRequest, ResolveScope, Resolved, Session,
+    SessionMeant, SessionPage, SessionRequest, SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest,
+    ShowTurnRequest, ShowTurnsRequest, ShownTurn, ShownTurns, SnapshotRequest, Stats, StatsRequest,
+    TaggedCommit, Tags, TagsRequest, TipsRequest, Tree, TreeRequest, Uncompacted, UpdateRequest,
 };
 use stemmata_api::{Answer, Chains, Control};
 use stemmata_engine::{Engine, EngineError, MeantRange, Wanted};
@@ -123,6 +123,10 @@ impl Chains for Local {
 
     fn tips(&self, request: &TipsRequest) -> Answer<CommitPage> {
         self.with(|engine| listing::tips(engine, request))
+    }
+
+    fn commits(&self, request: &CommitsRequest) -> Answer<CommitsFound> {
+        self.with(|engine| listing::commits(engine, request))
     }
 
     fn tags(&self, request: &TagsRequest) -> Answer<Tags> {

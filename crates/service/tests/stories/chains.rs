@@ -3,14 +3,14 @@
 use std::io::Read;
 
 use stemmata_api::v1::{
-    BlameRequest, CheckpointRequest, ChildrenRequest, Commit, CommitType, CompactRequest, CompareRequest,
-    FindRequest, HistoryRequest, KnownLine, LastCompactionRequest, LatestSessionRequest, OverviewRequest,
-    ResolveRequest, ResolveScope, SUMMARY_BYTES_MAX, SessionDetails, SessionRequest, SessionsRequest,
-    ShortIdsRequest, ShowRequest, ShowTurnRequest, SnapshotRequest, TipsRequest, TreeRequest, Trigger,
-    UpdateRequest,
+    BlameRequest, CheckpointRequest, ChildrenRequest, Commit, CommitType, CommitsRequest, CompactRequest,
+    CompareRequest, FindRequest, HistoryRequest, KnownLine, LastCompactionRequest, LatestSessionRequest,
+    OverviewRequest, ResolveRequest, ResolveScope, SUMMARY_BYTES_MAX, SessionDetails, SessionRequest,
+    SessionsRequest, ShortIdsRequest, ShowRequest, ShowTurnRequest, SnapshotRequest, TipsRequest,
+    TreeRequest, Trigger, UpdateRequest,
 };
 use stemmata_api::{Chains, PageRequest};
-use stemmata_model::{Closure, CommitId, FormatId, SessionId, Template, TicketId, Timestamp};
+use stemmata_model::{Closure, CommitId, FormatId, SessionId, SummarySource, Template, TicketId, Timestamp};
 use stemmata_testkit::claude::Transcript;
 
 use crate::{MISSING, code};
@@ -153,6 +153,45 @@ fn looked_at(chains: &dyn Chains, history: &[Commit], session: &str) {
     assert!(tips(session, None).expect("tips").commits.iter().any(|commit| commit.id == tip.id));
     assert!(tips(session, Some("TKT-1")).expect("tips").commits.is_empty());
     assert_eq!(code(tips("", None)), "bad_name");
+    listed(chains, history, session);
+}
+
+/// Commits are listed newest first, a page at a time, by what is known of them.
+fn listed(chains: &dyn Chains, history: &[Commit], session: &str) {
+    let all = CommitsRequest {
+        session: Some(session.to_owned()),
+        principal: None,
+        ticket: None,
+        thread: None,
+        format: None,
+        since: None,
+        until: None,
+        summary_source: None,
+        page: PageRequest::first(),
+    };
+    let ids = |request: &CommitsRequest| -> Vec<CommitId> {
+        chains.commits(request).expect("commits").commits.iter().map(|commit| commit.id).collect()
+    };
+    let whole = ids(&all);
+    assert!(whole.contains(&history[0].id) && whole.contains(&history.last().expect("a root").id));
+    let (mut paged, mut after, mut read) = (Vec::new(), None, 0);
+    loop {
+        let part = chains.commits(&CommitsRequest { page: page(2, after), ..all.clone() }).expect("a page");
+        paged.extend(part.commits.iter().map(|commit| commit.id));
+        (after, read) = (part.next, read + 1);
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!((paged, read), (whole.clone(), whole.len().div_ceil(2)), "pages are the whole");
+    let since = Some(history[0].created_at);
+    let newest = ids(&CommitsRequest { since, ..all.clone() });
+    assert!(newest.contains(&history[0].id) && newest.len() < whole.len());
+    assert_eq!(ids(&CommitsRequest { ticket: TicketId::new("TKT-1").ok(), ..all.clone() }), []);
+    let derived = CommitsRequest { summary_source: Some(SummarySource::Heuristic), ..all.clone() };
+    assert_eq!(ids(&derived), whole, "nobody wrote a summary");
+    let foreign = CommitsRequest { page: page(1, Some("sessions-1".to_owned())), ..all };
+    assert_eq!(code(chains.commits(&foreign)), "bad_request");
 }
 
 /// A folded tree stands for the same commits as the whole one.

@@ -116,6 +116,7 @@ pub(super) fn check_tips(make: Make<'_, dyn Commits>) {
         session: session.map(session_id),
         ticket: ticket.map(str::to_owned),
         thread: thread.map(str::to_owned),
+        principal: None,
     };
     assert_eq!(tips(by(Some("s1"), None, None)), [late, early]);
     assert_eq!(tips(by(None, Some("T-1"), None)), [late, early]);

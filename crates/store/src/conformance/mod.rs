@@ -12,6 +12,7 @@ mod contents;
 mod costs;
 mod forget;
 pub mod ledger;
+mod listed;
 mod lookups;
 mod metadata;
 mod packs;
@@ -52,6 +53,7 @@ const COMMITS: &[Check<dyn Commits>] = &[
     chains::check_ancestors,
     chains::check_children,
     chains::check_tips,
+    listed::check_listed,
     chains::check_tips_of_a_thread,
     chains::check_closures,
     chains::check_counts,

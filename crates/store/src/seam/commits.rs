@@ -11,7 +11,7 @@ use stemmata_model::{
 
 use super::{Names, Page};
 use crate::error::StoreError;
-use crate::filters::{SessionFilter, TipFilter};
+use crate::filters::{CommitFilter, SessionFilter, TipFilter};
 use crate::ledger::{Appended, Coverage};
 use crate::maintain::forget::{Redirects, Tombstone};
 use crate::rules::bounds::check_described;
@@ -203,6 +203,9 @@ pub trait Commits: Names + Send + Sync {
     /// and that no other one that it holds follows. A snapshot in another format than its parent, which adds nothing, is then
     /// passed over.
     fn tips(&self, filter: &TipFilter, page: Page) -> Result<Vec<Commit>, StoreError>;
+
+    /// Returns the commits that a filter holds, newest `created_at` first, then by their ids.
+    fn listed(&self, filter: &CommitFilter, page: Page) -> Result<Vec<Commit>, StoreError>;
 
     /// Returns all commits in the order of their ids, after one of them: for walks over the whole store.
     fn commits_after(&self, after: Option<CommitId>, limit: usize) -> Result<Vec<Commit>, StoreError>;

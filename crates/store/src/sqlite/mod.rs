@@ -55,7 +55,7 @@ use self::open::Opened;
 use self::packs::Packs;
 use self::pool::{Borrowed, Pool};
 use crate::error::StoreError;
-use crate::filters::{SessionFilter, TipFilter};
+use crate::filters::{CommitFilter, SessionFilter, TipFilter};
 use crate::ledger::{Coverage, Durability};
 use crate::maintain::backup::Restored;
 use crate::maintain::forget::{Redirects, Tombstone};
@@ -268,6 +268,11 @@ impl Commits for SqliteStore {
     fn tips(&self, filter: &TipFilter, page: Page) -> Result<Vec<Commit>, StoreError> {
         check_page(page)?;
         self.read(|reader| reader.tips(filter, page))
+    }
+
+    fn listed(&self, filter: &CommitFilter, page: Page) -> Result<Vec<Commit>, StoreError> {
+        check_page(page)?;
+        self.read(|reader| reader.listed_commits(filter, page))
     }
 
     fn commits_after(&self, after: Option<CommitId>, limit: usize) -> Result<Vec<Commit>, StoreError> {

@@ -10,9 +10,9 @@ use stemmata_model::{
     SessionId, SummarySource, ThreadId, TicketId, Timestamp, Trigger, artifact_id,
 };
 use stemmata_store::{
-    Annotation, Append, Commits, ContentPart, Coverage, EventQuery, LedgerChange, Link, LinkKind, NewContent,
-    Order, Page, Placement, ResolveScope, SavedState, SessionFilter, SessionOrigin, Store, StoreError,
-    TipFilter, Write,
+    Annotation, Append, CommitFilter, Commits, ContentPart, Coverage, EventQuery, LedgerChange, Link,
+    LinkKind, NewContent, Order, Page, Placement, ResolveScope, SavedState, SessionFilter, SessionOrigin,
+    Store, StoreError, TipFilter, Write,
 };
 use stemmata_testkit::memory::MemoryStore;
 use tempfile::TempDir;
@@ -388,9 +388,13 @@ fn listings(store: &dyn Store) -> Vec<String> {
                     session: session.and_then(|name| SessionId::new(name).ok()),
                     ticket: ticket.map(str::to_owned),
                     thread: thread.map(str::to_owned),
+                    principal: None,
                 };
                 tell(told(store.tips(&filter, page)));
                 tell(told(store.tips(&filter, second)));
+                let listed = CommitFilter { seen: filter, ..CommitFilter::default() };
+                tell(told(store.listed(&listed, page)));
+                tell(told(store.listed(&listed, second)));
             }
         }
     }

@@ -5,9 +5,9 @@ use std::ops::Range;
 use stemmata_model::{ArtifactId, Commit, CommitId, LedgerId, MachineId, Sighting, Timestamp};
 use stemmata_store::maintain::forget::{Redirects, Tombstone};
 use stemmata_store::{
-    Annotations, AuditRecord, BatchOutcome, Commits, Coverage, Described, Link, Page, PartOf, Placement,
-    ResolveScope, Session, SessionFilter, SessionKey, Sink, Store, StoreError, StoreIdentity, TipFilter,
-    Usage, Write,
+    Annotations, AuditRecord, BatchOutcome, CommitFilter, Commits, Coverage, Described, Link, Page, PartOf,
+    Placement, ResolveScope, Session, SessionFilter, SessionKey, Sink, Store, StoreError, StoreIdentity,
+    TipFilter, Usage, Write,
 };
 
 use super::FaultyStore;
@@ -39,6 +39,10 @@ impl<S: Store> Commits for FaultyStore<S> {
 
     fn tips(&self, filter: &TipFilter, page: Page) -> Result<Vec<Commit>, StoreError> {
         self.read().tips(filter, page)
+    }
+
+    fn listed(&self, filter: &CommitFilter, page: Page) -> Result<Vec<Commit>, StoreError> {
+        self.read().listed(filter, page)
     }
 
     fn commits_after(&self, after: Option<CommitId>, limit: usize) -> Result<Vec<Commit>, StoreError> {

@@ -112,15 +112,9 @@ impl State {
     }
 
     fn is_live_in(&self, commit: &Commit, filter: &TipFilter) -> bool {
-        let wanted = |sighting: &Sighting| {
-            let session = filter.session.as_ref().is_none_or(|name| *name == sighting.session);
-            let ticket = filter.ticket.as_deref();
-            let thread = filter.thread.as_deref();
-            session
-                && ticket.is_none_or(|name| sighting.ticket.as_ref().is_some_and(|own| own.as_str() == name))
-                && thread.is_none_or(|name| sighting.thread.as_ref().is_some_and(|own| own.as_str() == name))
-        };
-        is_live(commit.closure) && !self.restates(commit) && self.sightings_of(commit.id).any(wanted)
+        is_live(commit.closure)
+            && !self.restates(commit)
+            && self.sightings_of(commit.id).any(|sighting| filter.holds(sighting))
     }
 
     pub(super) fn in_scope(&self, scope: &ResolveScope) -> BTreeSet<CommitId> {

@@ -20,6 +20,7 @@ use crate::capture::database;
 use crate::capture::transcript_file::key_path;
 use crate::engine::Engine;
 use crate::error::{EngineError, FormatUse, Refusal, Result};
+use crate::home::create_private;
 use crate::ports::{Clock, NewIds};
 use crate::temporary::{TempFile, TempFiles};
 
@@ -127,7 +128,7 @@ impl Placing {
         let path = destination(&wish.config_dir, &place)?;
         let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
         if scratch.is_none() {
-            create_private_dirs(&folder)?;
+            create_private(&folder)?;
         }
         Self::written_to(wish, (adapter, request, place), (path, scratch.unwrap_or(&folder), files))
     }
@@ -354,13 +355,4 @@ fn sync_folders(path: &Path) -> Result<()> {
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(EngineError::io("sync", folder))?;
     }
     Ok(())
-}
-
-fn create_private_dirs(folder: &Path) -> Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
-        .map_err(EngineError::io("create", folder))
 }

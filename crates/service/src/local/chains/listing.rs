@@ -1,18 +1,19 @@
 //! Listings: sessions, children, tips, a page at a time.
 
 use stemmata_api::v1::{
-    Children, ChildrenRequest, Commit, CommitPage, SessionDetails, SessionPage, SessionsRequest, TipsRequest,
+    Children, ChildrenRequest, Commit, CommitPage, CommitsFound, CommitsRequest, SessionDetails, SessionPage,
+    SessionsRequest, TipsRequest,
 };
 use stemmata_engine::{Engine, ProjectScope, SessionOnly, SessionQuery};
 use stemmata_model::CommitId;
-use stemmata_store::{PAGE_ROWS_MAX, Page, SessionFilter, TipFilter};
+use stemmata_store::{CommitFilter, PAGE_ROWS_MAX, Page, SessionFilter, StoreError, TipFilter};
 
 use super::session_id;
 use crate::fault::Fault;
 use crate::local::{ctx, items_max, next_of, position, size};
 use crate::wire;
 
-/// Tips that are read at once.
+/// Commits that are read at once.
 const PAGE_ROWS: usize = 1_000;
 
 pub(super) fn sessions(engine: &Engine, request: &SessionsRequest) -> Result<SessionPage, Fault> {
@@ -73,22 +74,53 @@ pub(super) fn tips(engine: &Engine, request: &TipsRequest) -> Result<CommitPage,
         session: request.session.as_deref().map(|text| session_id(engine, text)).transpose()?,
         ticket: request.ticket.clone(),
         thread: request.thread.clone(),
+        principal: None,
     };
-    let wanted = items_max(request.limit);
-    let mut tips: Vec<CommitId> = Vec::new();
-    while tips.len() <= wanted {
-        let rows_max = (wanted + 1 - tips.len()).min(PAGE_ROWS).min(PAGE_ROWS_MAX);
-        let skip = request.skip.saturating_add(tips.len() as u64);
-        let page = engine.store().tips(&filter, Page { skip, rows_max })?;
+    let (tips, next_skip) =
+        in_pages(request.skip, items_max(request.limit), |page| engine.store().tips(&filter, page))?;
+    Ok(CommitPage { commits: described(engine, &tips)?, next_skip })
+}
+
+pub(super) fn commits(engine: &Engine, request: &CommitsRequest) -> Result<CommitsFound, Fault> {
+    const LISTING: &str = "commits";
+    let text = |name: &dyn ToString| Some(name.to_string());
+    let filter = CommitFilter {
+        seen: TipFilter {
+            session: request.session.as_deref().map(|text| session_id(engine, text)).transpose()?,
+            ticket: request.ticket.as_ref().and_then(|ticket| text(ticket)),
+            thread: request.thread.as_ref().and_then(|thread| text(thread)),
+            principal: request.principal.clone(),
+        },
+        format: request.format.clone(),
+        since: request.since,
+        until: request.until,
+        summary: request.summary_source,
+    };
+    let skip = position(&request.page, LISTING)?;
+    let (found, next) =
+        in_pages(skip, items_max(request.page.limit), |page| engine.store().listed(&filter, page))?;
+    Ok(CommitsFound { commits: described(engine, &found)?, next: next.map(|skip| next_of(LISTING, skip)) })
+}
+
+/// Reads a listing of the store up to a number of commits, and says where it goes on.
+fn in_pages(
+    skip: u64,
+    wanted: usize,
+    read: impl Fn(Page) -> std::result::Result<Vec<stemmata_model::Commit>, StoreError>,
+) -> Result<(Vec<CommitId>, Option<u64>), Fault> {
+    let mut found: Vec<CommitId> = Vec::new();
+    while found.len() <= wanted {
+        let rows_max = (wanted + 1 - found.len()).min(PAGE_ROWS).min(PAGE_ROWS_MAX);
+        let page = read(Page { skip: skip.saturating_add(found.len() as u64), rows_max })?;
         let is_last = page.len() < rows_max;
-        tips.extend(page.into_iter().map(|commit| commit.id));
+        found.extend(page.into_iter().map(|commit| commit.id));
         if is_last {
             break;
         }
     }
-    let next_skip = (tips.len() > wanted).then(|| request.skip.saturating_add(wanted as u64));
-    tips.truncate(wanted);
-    Ok(CommitPage { commits: described(engine, &tips)?, next_skip })
+    let next = (found.len() > wanted).then(|| skip.saturating_add(wanted as u64));
+    found.truncate(wanted);
+    Ok((found, next))
 }
 
 pub(super) fn described(engine: &Engine, ids: &[CommitId]) -> Result<Vec<Commit>, Fault> {

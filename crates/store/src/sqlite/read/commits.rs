@@ -2,13 +2,16 @@
 //!
 //! Where they were seen is in `sightings`.
 
+use std::fmt::Write as _;
+
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params, params_from_iter};
-use stemmata_model::{ArtifactId, Commit, CommitId};
+use stemmata_model::{ArtifactId, Commit, CommitId, Principal, SessionId, SummarySource};
 
 use super::{Reader, one_state};
 use crate::error::StoreError;
-use crate::filters::TipFilter;
+use crate::filters::{CommitFilter, TipFilter};
+use crate::rules::codes::{self, KIND_SUMMARY};
 use crate::rules::rows::CommitRow;
 use crate::rules::state;
 use crate::seam::Page;
@@ -182,16 +185,7 @@ impl Reader {
         filter: &TipFilter,
         page: Page,
     ) -> Result<Vec<Commit>, StoreError> {
-        let mut wanted: Vec<(&str, Value)> = Vec::new();
-        if let Some(session) = &filter.session {
-            wanted.push(("session", Value::Text(session.as_str().to_owned())));
-        }
-        if let Some(ticket) = &filter.ticket {
-            wanted.push(("ticket", Value::Text(ticket.clone())));
-        }
-        if let Some(thread) = &filter.thread {
-            wanted.push(("thread", Value::Text(thread.clone())));
-        }
+        let wanted = seen(filter);
         let names: Vec<String> = wanted.iter().map(|(name, _)| format!("o.{name} = ?")).collect();
         let mut sql = format!(
             "SELECT {} FROM commits c WHERE c.tip = 1 \
@@ -218,9 +212,58 @@ impl Reader {
             );
         }
         sql.push_str(" ORDER BY c.created_at DESC, c.id LIMIT ? OFFSET ?");
-        let page = [Value::Integer(sql_limit(page.rows_max)), Value::Integer(sql_skip(page.skip))];
-        let values = wanted.into_iter().map(|(_, value)| value).chain(page);
+        let values = wanted.into_iter().map(|(_, value)| value).chain(page_values(page));
         self.collect(&sql, params_from_iter(values), "listing tips")
+    }
+
+    pub(in crate::sqlite) fn listed_commits(
+        &mut self,
+        filter: &CommitFilter,
+        page: Page,
+    ) -> Result<Vec<Commit>, StoreError> {
+        let mut sql = format!(
+            "SELECT {} FROM commits c WHERE c.state & 3 < {} \
+             AND c.kind NOT IN (SELECT row FROM kind WHERE format = '{SIDECAR_FORMAT}')",
+            commit_columns!(),
+            state::STATE_COVERED
+        );
+        let mut values = Vec::new();
+        let wanted = seen(&filter.seen);
+        if !wanted.is_empty() {
+            let names: Vec<String> = wanted.iter().map(|(name, _)| format!("o.{name} = ?")).collect();
+            let _infallible = write!(
+                sql,
+                " AND c.row IN (SELECT s.commit_row FROM origin o JOIN sighting s ON s.origin = o.row WHERE {})",
+                names.join(" AND ")
+            );
+            values.extend(wanted.into_iter().map(|(_, value)| value));
+        }
+        if let Some(format) = &filter.format {
+            sql.push_str(" AND c.kind IN (SELECT row FROM kind WHERE format = ?)");
+            values.push(Value::Text(format.as_str().to_owned()));
+        }
+        for (bound, time) in
+            [(" AND c.created_at >= ?", filter.since), (" AND c.created_at < ?", filter.until)]
+        {
+            if let Some(time) = time {
+                sql.push_str(bound);
+                values.push(Value::Integer(time.as_micros()));
+            }
+        }
+        if let Some(source) = filter.summary {
+            // Where there is no row, or one that was derived elsewhere, the summary is derived.
+            let _infallible = write!(
+                sql,
+                " AND ifnull((SELECT a.source FROM annotation a WHERE a.commit_row = c.row \
+                 AND a.kind = {KIND_SUMMARY} \
+                 AND a.text IS NOT NULL), {}) = ?",
+                codes::summary_source(SummarySource::Heuristic)
+            );
+            values.push(Value::Integer(codes::summary_source(source)));
+        }
+        sql.push_str(" ORDER BY c.created_at DESC, c.id LIMIT ? OFFSET ?");
+        values.extend(page_values(page));
+        self.collect(&sql, params_from_iter(values), "listing commits")
     }
 
     /// One look into the table for each hash; nearly all of them find nothing.
@@ -269,6 +312,22 @@ fn restates(commit: &str) -> String {
         "({commit}.state >> 2 = 2 AND EXISTS (SELECT 1 FROM commits p JOIN kind theirs ON theirs.row = p.kind \
          JOIN kind own ON own.row = {commit}.kind WHERE p.row = {commit}.parent AND theirs.format <> own.format))"
     )
+}
+
+/// Returns the columns of an origin that a filter compares, with their values.
+fn seen(filter: &TipFilter) -> Vec<(&'static str, Value)> {
+    let columns = [
+        ("session", filter.session.as_ref().map(SessionId::as_str)),
+        ("ticket", filter.ticket.as_deref()),
+        ("thread", filter.thread.as_deref()),
+        ("principal", filter.principal.as_ref().map(Principal::as_str)),
+    ];
+    columns.into_iter().filter_map(|(name, text)| Some((name, Value::Text(text?.to_owned())))).collect()
+}
+
+/// Returns a page as `LIMIT` and `OFFSET` take it.
+fn page_values(page: Page) -> [Value; 2] {
+    [Value::Integer(sql_limit(page.rows_max)), Value::Integer(sql_skip(page.skip))]
 }
 
 /// A limit as SQL takes it.
