@@ -264,6 +264,12 @@ pub enum StoreError {
     },
 }
 
+/// Returns what an error says, with its causes: for a text that stands where the error itself cannot go along.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
 /// The kinds of [`StoreError`], stable, for scripts and exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StoreErrorKind {
@@ -309,11 +315,7 @@ impl StoreError {
                 };
                 Self::Io { operation, path: path.clone(), source }
             }
-            other => {
-                let causes = std::iter::successors(std::error::Error::source(other), |cause| cause.source());
-                let text = causes.fold(other.to_string(), |text, cause| format!("{text}: {cause}"));
-                Self::Backend { operation, source: text.into() }
-            }
+            other => Self::Backend { operation, source: with_causes(other).into() },
         }
     }
 

@@ -159,8 +159,13 @@ fn is_clear(error: &anyhow::Error, failure: Failure) -> bool {
     if let Some(StoreError::Unclean { reason }) =
         error.chain().find_map(|cause| cause.downcast_ref::<StoreError>())
     {
-        let says = if failure == Failure::Full { "no space is left" } else { "failed" };
-        return reason.contains(says);
+        // What SQLite says of a sync and of pages that cannot be read is the same here as below.
+        let says: &[&str] = match failure {
+            Failure::Full => &["no space is left", "Error code 1034"],
+            Failure::Read => &["failed", "is damaged"],
+            Failure::Io | Failure::Torn => &["failed"],
+        };
+        return says.iter().any(|words| reason.contains(words));
     }
     let kinds = error.chain().find_map(|cause| {
         let engine = cause.downcast_ref::<EngineError>().map(EngineError::kind);

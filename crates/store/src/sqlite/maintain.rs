@@ -16,7 +16,7 @@ use super::open::{SqliteOptions, wait_for_locks};
 use super::packs::Packs;
 use super::packs::rewrite::{Garbage, Policy, Swap};
 use super::{SqliteStore, backup, collect, forget, marks, packs, rewrite, shrink, waited};
-use crate::error::StoreError;
+use crate::error::{StoreError, with_causes};
 use crate::ledger::{BATCH_EVENTS_MAX, Places};
 use crate::maintain::backup::BackedUp;
 use crate::maintain::collect::{Amount, Collect, Collected};
@@ -246,9 +246,9 @@ impl SqliteStore {
             marked.and(done)
         });
         match cleaned {
-            Ok(None) => left.map(|error| format!("packs could not be removed ({error})")),
+            Ok(None) => left.map(|error| format!("packs could not be removed ({})", with_causes(&error))),
             Ok(reason) => reason,
-            Err(error) => Some(error.to_string()),
+            Err(error) => Some(with_causes(&error)),
         }
     }
 

@@ -9,7 +9,7 @@ use stemmata_model::Timestamp;
 
 use super::failure::During;
 use super::marks;
-use crate::error::StoreError;
+use crate::error::{StoreError, with_causes};
 
 /// The pause between two tries.
 const LOG_PAUSE: Duration = Duration::from_millis(20);
@@ -33,7 +33,7 @@ pub(super) fn run(connection: &Connection, wait: Duration) -> Result<Option<Stri
     if let Some(since) = at(connection, &[])? {
         let vacuumed = connection.execute_batch("VACUUM").during("rewriting the database");
         if let Err(error) = vacuumed {
-            return Ok(Some(format!("the database could not be rewritten ({error})")));
+            return Ok(Some(format!("the database could not be rewritten ({})", with_causes(&error))));
         }
         // It takes long in a large store: where a reader keeps the log, the next opening must not do it again.
         let since = Timestamp::from_micros(since);
