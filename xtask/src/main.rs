@@ -16,6 +16,7 @@ mod test;
 mod tidy;
 mod vectors;
 mod vocabulary;
+mod windows;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -45,6 +46,7 @@ usage: cargo xtask <task> [arguments]
   fuzz [TARGET…]        read made-up and mutated bytes, led by coverage, and look for panics
   house [walks]         count lines, import circles, files that name a client, and what the commands run
   faults [arguments]    fail, tear, cut, kill and flip: show that the store loses nothing
+  check-windows         compile for Windows, where its target is installed
   vocabulary FILE NAME  pack a tokenizer's vocabulary into crates/tokens/data";
 
 /// What the user asked for, with the arguments that belong to it.
@@ -63,6 +65,7 @@ fn run(root: &Path, task: &str, arguments: &[String]) -> anyhow::Result<()> {
         "fuzz" => fuzz::run(root, arguments),
         "same" => same::run(root, arguments),
         "vectors" => vectors::run(root, arguments),
+        "check-windows" => windows::run(root, arguments),
         "vocabulary" => vocabulary::run(root, arguments),
         "help" | "-h" | "--help" => {
             say(USAGE);

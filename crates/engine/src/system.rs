@@ -1,6 +1,6 @@
 //! What operating systems say of files in ways of their own.
 //!
-//! Windows is compiled and not tried: what it cannot say is in docs/reference/windows.md.
+//! Windows is compiled and not tried: what it cannot say is in docs/guide/windows.md.
 
 use std::fs::{File, Metadata};
 use std::io;
