@@ -14,6 +14,7 @@
 
 mod control;
 pub mod frames;
+mod lender;
 pub mod operation;
 #[cfg(feature = "schema")]
 pub mod operations;
@@ -30,7 +31,8 @@ mod service;
 mod source;
 pub mod v1;
 
-pub use control::{CancelToken, Control, Progress, Step, Unit};
+pub use control::{CancelToken, Control, OnCancel, Progress, Step, Unit};
+pub use lender::{Borrowed, Lender, Loan, Use};
 pub use page::{PAGE_ITEMS_MAX, PageRequest};
 pub use parts::{Parts, hole_of};
 pub use plan::PlanDigest;

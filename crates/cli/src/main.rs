@@ -9,12 +9,14 @@ mod commands;
 mod config;
 mod environment;
 mod errors;
+mod file_events;
 mod logging;
 mod model;
 mod output;
 mod pick;
 mod reference;
 mod signals;
+mod socket;
 mod wiring;
 
 use std::process::ExitCode;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use clap::ValueEnum as _;
 use serde::Serialize;
-use stemmata_client::{Address, Remote};
+use stemmata_client::Remote;
 use stemmata_engine::clients::{self, Client};
 use stemmata_engine::prompt::retrieve::Embedder;
 pub(crate) use stemmata_engine::runtime_of;
@@ -81,14 +81,6 @@ pub(crate) struct App {
 /// A setting of earlier versions, which many a configuration has.
 const VAULT_SETTING: &str = "secrets.vault";
 
-/// Returns the service that is named, unless the command asks none: capture goes on whatever variable and setting say.
-fn remote(config: &Config, asks: Asks) -> Result<Option<Remote>, CliError> {
-    let named = config.get(&config::SERVER).filter(|text| !text.is_empty());
-    let Some(text) = named.filter(|_| !matches!(asks, Asks::Nobody(_))) else { return Ok(None) };
-    let address = text.parse::<Address>().map_err(|error| CliError::Usage(error.to_string()))?;
-    Ok(Some(Remote::new(address)))
-}
-
 /// A clock that stands still, for tests.
 struct FixedClock(Timestamp);
 
@@ -145,7 +137,7 @@ impl App {
             Some(now) => Arc::new(FixedClock(now)),
             None => Arc::new(SystemClock),
         };
-        let remote = remote(&config, asks)?;
+        let remote = asked::remote(&config, &environment, asks)?;
         Ok(Self {
             environment,
             config,
@@ -240,6 +232,15 @@ impl App {
 
     /// Opens a data directory as this command uses one.
     pub(crate) fn open_home(&self, root: &Path) -> Result<Home, CliError> {
+        Ok(self.home_maker(root)()?)
+    }
+
+    /// Returns what opens this data directory as this command uses one, again and again.
+    fn make_home(&self) -> Result<impl Fn() -> Result<Home, EngineError> + Send + use<>, CliError> {
+        Ok(self.home_maker(self.home()?.dir()))
+    }
+
+    fn home_maker(&self, root: &Path) -> impl Fn() -> Result<Home, EngineError> + Send + use<> {
         let machine = MachineFacts {
             mark: self.mark.clone().or_else(environment::host_mark),
             host_name: environment::host_name(),
@@ -253,7 +254,8 @@ impl App {
             ids: Arc::new(RandomIds),
             temp: Some(environment::temp_dir()),
         };
-        Ok(Home::open(root, options)?.with_embedder(self.embedder()))
+        let (root, embedder) = (root.to_owned(), self.embedder());
+        move || Ok(Home::open(&root, options.clone())?.with_embedder(embedder.clone()))
     }
 
     /// Returns what turns texts into vectors, where that is configured. A pack is good without, so what is wrong with it is a warning.
@@ -274,14 +276,28 @@ impl App {
         self.say_notes()?;
         opened?;
         if self.opened.set(()).is_ok() && matches!(self.open_for, OpenFor::Command) {
-            self.take_up()?;
+            self.take_up(self.home()?)?;
         }
         Ok(())
     }
 
+    /// Opens the store as a command does, with all that this brings, and closes it again.
+    fn open_for_a_moment(&self) -> Result<(), CliError> {
+        let home = self.make_home()?()?;
+        let opened = home.engine().map(drop);
+        self.say_notes_of(&home);
+        opened?;
+        self.take_up(&home)
+    }
+
     /// Says what opening the store found.
     pub(crate) fn say_notes(&self) -> Result<(), CliError> {
-        for note in self.home()?.notes() {
+        self.say_notes_of(self.home()?);
+        Ok(())
+    }
+
+    fn say_notes_of(&self, home: &Home) {
+        for note in home.notes() {
             match note {
                 HomeNote::Moved(_) | HomeNote::Vault(_) => {
                     self.console.say(&format!("{}: {note}", Style::Note.paint("note")));
@@ -290,7 +306,6 @@ impl App {
                 HomeNote::Place(_) | HomeNote::Index(_) => self.console.warn(&note.to_string()),
             }
         }
-        Ok(())
     }
 
     /// Returns what reading and writing ledgers in files met since the last call: a write that did not finish, files that were
@@ -319,8 +334,8 @@ impl App {
     }
 
     /// Captures what hooks and `run` left, and says what could not be captured.
-    fn take_up(&self) -> Result<(), CliError> {
-        let all = self.home()?.take_up(TakeUpLimits::COMMAND)?;
+    fn take_up(&self, home: &Home) -> Result<(), CliError> {
+        let all = home.take_up(TakeUpLimits::COMMAND)?;
         let said = |one: &NotTakenUp| (one.path().display().to_string(), one.to_string());
         for (trouble, others) in alike(&all, said) {
             let more =

@@ -18,7 +18,7 @@ mod state;
 mod turn;
 
 pub(crate) use bus::Bus;
-pub use bus::{EventFilter, LOOK_EVERY, Subscription};
+pub use bus::{EventFilter, LOOK_EVERY, Listening, Stopper, Subscription};
 pub use cluster::{Cluster, GUIDANCE_MAX, Guidance, TokenTotals, TokensByRole};
 pub use fold::{Folded, SAVE_EVENTS};
 pub use forget::{EventsPlan, Told};

@@ -77,17 +77,18 @@ pub use guard::{
     GuardWanted, Guarded, GuardedItem, LiveWindow, is_overhead, known_window, window_within_model,
 };
 pub use home::{
-    Calls, Clients, HeldSession, Holding, Home, HomeNote, HomeOptions, MachineFacts, Marker, Markers,
-    NotTakenUp, Process, Quota, QuotaPlan, ShownFiles, StreamProof, Streams, TakeUpLimits, TrustedRules,
-    VaultFiles, create_private, modified,
+    Calls, Clients, HeldSession, Holding, Home, HomeNote, HomeOptions, Lease, MachineFacts, Marker, Markers,
+    NotTakenUp, Process, Quota, QuotaPlan, RECALL_CHECK, Recall, ShownFiles, StreamProof, Streams,
+    TakeUpLimits, TrustedRules, VaultFiles, create_private, modified,
 };
 pub use ledger::{
     Adopt, BeginTurn, CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, Cluster, EntryHint, EntryMark, EventFilter,
-    EventsPlan, Folded, GUIDANCE_MAX, Guidance, LOOK_EVERY, LedgerState, MEMORY_SESSIONS_MAX, Marked, Opened,
-    Project, ProjectDir, ProjectScope, PublishOptions, Published, PublishedState, REQUEST_BYTES_MAX,
-    REQUEST_KEPT_US, Recovered, Remembered, RepositoryKey, SAVE_EVENTS, SameCall, StepTaken, Subscription,
-    TASK_IDS_MAX, TASK_TEXT_BYTES_MAX, TokenTotals, TokensByRole, Told, TurnBegun, TurnContext, TurnEnded,
-    TurnGuard, TurnMade, TurnOf, WindowReport, WindowSample, adopted_folders, repository_top,
+    EventsPlan, Folded, GUIDANCE_MAX, Guidance, LOOK_EVERY, LedgerState, Listening, MEMORY_SESSIONS_MAX,
+    Marked, Opened, Project, ProjectDir, ProjectScope, PublishOptions, Published, PublishedState,
+    REQUEST_BYTES_MAX, REQUEST_KEPT_US, Recovered, Remembered, RepositoryKey, SAVE_EVENTS, SameCall,
+    StepTaken, Stopper, Subscription, TASK_IDS_MAX, TASK_TEXT_BYTES_MAX, TokenTotals, TokensByRole, Told,
+    TurnBegun, TurnContext, TurnEnded, TurnGuard, TurnMade, TurnOf, WindowReport, WindowSample,
+    adopted_folders, repository_top,
 };
 pub use outputs::{OutputFiles, OutputRules};
 pub use packing::{KeepPacked, PackKeeper};
@@ -100,8 +101,8 @@ pub use recall::{RECALL_TOKENS_MIN, RecallNote, RecallWanted, Recalled};
 pub use retention::{RetentionRules, SessionAge, retired};
 pub use scrubbing::{PROJECT_RULES, ProjectTrust, StoreRules, UntrustedMet, rules_file_hash};
 pub use search::{
-    HitPlace, IndexTrouble, QueryError, SearchAnswer, SearchError, SearchFilter, SearchHit, SearchNote,
-    SearchQuery, SearchReason, SearchStep, SettleBudget, Settled, StepUnit,
+    HitPlace, IndexKeeper, IndexTrouble, QueryError, SearchAnswer, SearchError, SearchFilter, SearchHit,
+    SearchNote, SearchQuery, SearchReason, SearchStep, SettleBudget, Settled, StepUnit,
 };
 pub use settings::{
     AgentConfig, ConfigText, Configured, DenseModel, LedgerPlace, ModelApi, ModelRules, ReadFile, SETTINGS,

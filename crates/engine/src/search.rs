@@ -10,6 +10,7 @@ mod filter;
 mod groups;
 mod hit_page;
 mod hits;
+mod keeper;
 mod key;
 mod literal;
 mod nothing;
@@ -36,6 +37,7 @@ use stemmata_prompt::search::{Matcher, QueryInput, RegexError, parse_query};
 
 pub use filter::SearchFilter;
 pub use hits::{HitPlace, SearchHit, SearchReason};
+pub use keeper::IndexKeeper;
 pub(crate) use passage::{BesideHit, Passage};
 pub use settle::{IndexTrouble, SettleBudget, Settled};
 pub(crate) use slot::IndexSlot;

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use axum::body::Body;
 use bytes::{Buf, Bytes};
 use http_body_util::BodyExt;
-use stemmata_api::{Answer, ByteSource, Code, Problem};
+use stemmata_api::{Answer, ByteSource, CancelToken, Code, Problem};
 use tokio::runtime::Handle;
 
 use crate::limits::Limits;
-use crate::pool::{Held, Pool};
+use crate::pool::{self, Held, Pool};
 
 /// Reads a body that is JSON.
 ///
@@ -69,18 +69,35 @@ pub(crate) struct Reader {
     began: Instant,
     limits: Arc<Limits>,
     runtime: Handle,
+    cancel: CancelToken,
     failure: Option<io::ErrorKind>,
 }
 
 impl Reader {
     /// Returns the reader of a body. Called on the runtime.
     pub(crate) fn new(body: Body, limits: &Arc<Limits>) -> Self {
-        let (limits, runtime) = (Arc::clone(limits), Handle::current());
-        Self { body, part: Bytes::new(), read: 0, began: Instant::now(), limits, runtime, failure: None }
+        let (limits, runtime, cancel) = (Arc::clone(limits), Handle::current(), CancelToken::default());
+        Self {
+            body,
+            part: Bytes::new(),
+            read: 0,
+            began: Instant::now(),
+            limits,
+            runtime,
+            cancel,
+            failure: None,
+        }
+    }
+
+    /// Ends the reading when this is cancelled, also while it waits for the client.
+    pub(crate) fn end_with(&mut self, cancel: &CancelToken) {
+        self.cancel = cancel.clone();
     }
 
     fn next(&mut self) -> io::Result<Option<Bytes>> {
-        let part = self.runtime.block_on(next(&mut self.body, self.limits.body_wait))?;
+        let next = next(&mut self.body, self.limits.body_wait);
+        let part = pool::wait_for(&self.runtime, &self.cancel, next)
+            .unwrap_or_else(|| Err(io::Error::other("cancelled")))?;
         self.read += part.as_ref().map_or(0, |part| part.len() as u64);
         match part {
             _ if self.read > self.limits.content_bytes_max => Err(io::ErrorKind::FileTooLarge.into()),

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use stemmata_api::operation::{Head, Method};
 use stemmata_api::v1::{FollowFrom, FollowRequest};
-use stemmata_api::{Answer, CancelToken, Code, Control, Parts, Problem, Service, frames, rows};
+use stemmata_api::{Answer, CancelToken, Code, Control, Parts, Problem, Service, Use, frames, rows};
 
 use crate::body::Reader;
 use crate::out::{self, Form};
@@ -107,11 +107,13 @@ impl Call<'_> {
         }
         let request: Q = self.parts.read(self.head.method)?;
         let place = self.shared.pool.stream()?;
-        let service = Arc::clone(&self.shared.service);
+        let lender = Arc::clone(&self.shared.lender);
         let operation = move |out: &mut dyn Write, cancel: &CancelToken| {
             let _held = held;
+            let service = lender.lend(Use::Operation, cancel)?;
             let control = Control { cancel: Some(cancel), ..Control::none() };
-            Ok(json(&run(service.as_ref(), &request, out, &control)?))
+            let answer = service.explained(run(&*service, &request, out, &control));
+            answer.map(|answer| json(&answer))
         };
         Ok(out::send(place, form, media_type, operation).await)
     }
@@ -126,8 +128,8 @@ impl Call<'_> {
         let has_request = self.header(CONTENT_TYPE) == frames::MEDIA_TYPE;
         let limits = &self.shared.limits;
         let mut content = Reader::new(std::mem::take(self.request.body_mut()), limits);
-        let (service, mut parts, json_max) =
-            (Arc::clone(&self.shared.service), self.parts, limits.json_bytes_max);
+        let (lender, mut parts, json_max) =
+            (Arc::clone(&self.shared.lender), self.parts, limits.json_bytes_max);
         let answer = self.shared.pool.run_reading(move |cancel| {
             let method = if has_request {
                 parts.body = Some(frames::read_head(&mut content, json_max)?);
@@ -136,7 +138,12 @@ impl Call<'_> {
                 Method::Get
             };
             let control = Control { cancel: Some(cancel), ..Control::none() };
-            let answer = run(service.as_ref(), &parts.read(method)?, &mut content, &control);
+            let request = parts.read(method)?;
+            let service = lender.lend(Use::Operation, cancel)?;
+            content.end_with(cancel);
+            let answer = run(&*service, &request, &mut content, &control);
+            // Content that another process did not wait for was not the client's mistake.
+            let answer = service.explained(control.check().and(answer));
             // Whatever the operation makes of it: what the client did wrong is the client's to hear.
             answer.map(|answer| json(&answer)).map_err(|problem| content.failure().unwrap_or(problem))
         });
@@ -159,9 +166,8 @@ impl Call<'_> {
             return Err(Box::new(Problem::new(Code::NotSupported, detail).with("field", "from.cursor")));
         }
         let place = self.shared.pool.stream()?;
-        let service = Arc::clone(&self.shared.service);
-        Ok(events::follow(service, request, place, self.shared.limits.beat, self.shared.stopped.clone())
-            .await)
+        let lender = Arc::clone(&self.shared.lender);
+        Ok(events::follow(lender, request, place, self.shared.limits.beat, self.shared.stopped.clone()).await)
     }
 }
 

@@ -12,10 +12,12 @@ use axum::response::Response;
 use bytes::Bytes;
 use http_body::Frame;
 use hyper::StatusCode;
-use stemmata_api::v1::{Event, FollowRequest};
-use stemmata_api::{CancelToken, Control, Problem, Service};
+use stemmata_api::v1::{Event, FollowFrom, FollowRequest, Followed, LedgerRequest};
+use stemmata_api::{Answer, CancelToken, Code, Control, Lender, Problem, Use};
+use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::sync::mpsc::{Receiver, channel};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinHandle;
 use tokio::time::{Interval, MissedTickBehavior};
 
@@ -27,7 +29,7 @@ const EVENTS_MAX: usize = 64;
 
 /// Follows a ledger until the client goes away, the count is reached or the server ends.
 pub(crate) async fn follow(
-    service: Arc<dyn Service>,
+    lender: Arc<dyn Lender>,
     request: FollowRequest,
     place: OwnedSemaphorePermit,
     beat: Duration,
@@ -43,12 +45,7 @@ pub(crate) async fn follow(
     let guard = Following { _cancel: CancelOnDrop(cancel.clone()), watching };
     tokio::task::spawn_blocking(move || {
         let _place = place;
-        let mut each = |event: &Event| match events.blocking_send(Ok(message(event))) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
-        };
-        let control = Control { cancel: Some(&cancel), ..Control::none() };
-        let followed = service.follow(&request, &mut each, &control);
+        let followed = Follower { lender, events: &events, cancel, sent: 0 }.run(request);
         let last = followed.map(|followed| format!("event: end\ndata: {}\n\n", json(&followed)));
         let _nobody_reads = events.blocking_send(last);
     });
@@ -67,6 +64,75 @@ pub(crate) async fn follow(
 
 /// How long the head of an answer waits for a refusal.
 const FIRST_WAIT: Duration = Duration::from_millis(50);
+
+/// Follows a ledger for a client. The store is borrowed only while it is read: it is given back when another process needs it, and
+/// while the client reads nothing. Then following goes on after the last event that was sent.
+struct Follower<'a> {
+    lender: Arc<dyn Lender>,
+    events: &'a Sender<Message>,
+    cancel: CancelToken,
+    sent: u64,
+}
+
+impl Follower<'_> {
+    fn run(&mut self, mut request: FollowRequest) -> Answer<Followed> {
+        let count = request.count;
+        loop {
+            match self.round(&mut request) {
+                Ok(true) => {}
+                // It may be away for long; a subscriber is not sent away for that.
+                Err(problem) if problem.is(Code::StoreAway) => {}
+                Ok(false) => break,
+                Err(problem) => return Err(problem),
+            }
+            let is_done = count.is_some_and(|count| self.sent >= count);
+            if is_done || self.cancel.is_cancelled() || !self.has_room() {
+                break;
+            }
+            request.count = count.map(|count| count.saturating_sub(self.sent));
+        }
+        Ok(Followed { events: self.sent })
+    }
+
+    /// Follows until there is a reason to pause, and says whether to go on afterwards. `request` is what to go on with.
+    fn round(&mut self, request: &mut FollowRequest) -> Answer<bool> {
+        let round = CancelToken::default();
+        let ended = round.clone();
+        let _ended = self.cancel.on_cancel(move || ended.cancel());
+        let service = self.lender.lend(Use::Subscription, &round)?;
+        if matches!(request.from, FollowFrom::Now) {
+            // Now is now, also for who goes on later.
+            let last = service.ledger(&LedgerRequest { ledger: request.ledger.clone() })?.last;
+            // Of a ledger without events it is 0, which is no event's number.
+            request.from = last.parse().map_or(FollowFrom::Beginning, FollowFrom::After);
+        }
+        let (mut from, mut is_full) = (None, false);
+        let mut each = |event: &Event| match self.events.try_send(Ok(message(event))) {
+            Ok(()) => {
+                self.sent += 1;
+                from = Some(event.event_seq);
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                is_full = matches!(error, TrySendError::Full(_));
+                ControlFlow::Break(())
+            }
+        };
+        let control = Control { cancel: Some(&round), ..Control::none() };
+        let followed = service.follow(request, &mut each, &control);
+        let is_recalled = service.is_recalled();
+        if let Some(last) = from {
+            request.from = FollowFrom::After(last);
+        }
+        if is_recalled { Ok(true) } else { followed.map(|_| is_full) }
+    }
+
+    /// Waits until the client takes events again; says whether it does.
+    fn has_room(&self) -> bool {
+        let room = pool::wait_for(&Handle::current(), &self.cancel, self.events.reserve());
+        room.is_some_and(|permit| permit.is_ok())
+    }
+}
 
 fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).expect("an answer has only text keys")

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use stemmata_api::Service;
+use stemmata_api::{Lender, Service};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
@@ -54,6 +54,18 @@ impl Server {
     /// `Live` where another server answers on the socket, `Path` where the socket cannot be made, `Bind` where the TCP address cannot
     /// be had, `Start` where the system gives no threads.
     pub fn start(service: &Arc<dyn Service>, listen: &Listen, limits: Limits) -> Result<Self, SocketError> {
+        Self::start_lent(&(Arc::new(Arc::clone(service)) as Arc<dyn Lender>), listen, limits)
+    }
+
+    /// As [`Server::start`], with a service that each operation borrows.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub fn start_lent(
+        lender: &Arc<dyn Lender>,
+        listen: &Listen,
+        limits: Limits,
+    ) -> Result<Self, SocketError> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
             .max_blocking_threads(limits.workers_max + limits.streams_max + 1)
@@ -63,7 +75,7 @@ impl Server {
             .map_err(SocketError::Start)?;
         let (end_wait, limits) = (limits.end_wait, Arc::new(limits));
         let (stop, stopped) = watch::channel(false);
-        let router = routes::router(service, &limits, &stopped);
+        let router = routes::router(lender, &limits, &stopped);
         let within = runtime.enter();
         let (mut accepting, mut tcp) = (Vec::new(), None);
         let connections = || accept::Connections::new(router.clone(), Arc::clone(&limits), stopped.clone());

@@ -13,6 +13,7 @@ use http_body::{Frame, SizeHint};
 use hyper::StatusCode;
 use stemmata_api::frames::{self, FRAME_BYTES_MAX};
 use stemmata_api::{Answer, CancelToken, Problem};
+use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
@@ -42,6 +43,9 @@ pub(crate) enum Form {
 struct Writer {
     pieces: Sender<Piece>,
     waiting: Vec<u8>,
+    runtime: Handle,
+    /// Ends the waiting for a client that reads slowly.
+    cancel: CancelToken,
 }
 
 impl Writer {
@@ -50,7 +54,11 @@ impl Writer {
             return Ok(());
         }
         let piece = Piece::Content(std::mem::take(&mut self.waiting).into());
-        self.pieces.blocking_send(piece).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        match pool::wait_for(&self.runtime, &self.cancel, self.pieces.send(piece)) {
+            Some(sent) => sent.map_err(|_| io::ErrorKind::BrokenPipe.into()),
+            // Of the kinds of errors, some would be tried again.
+            None => Err(io::Error::other("cancelled")),
+        }
     }
 }
 
@@ -80,9 +88,10 @@ pub(crate) async fn send(
     let (pieces, mut received) = channel(PIECES_MAX);
     let cancel = CancelToken::default();
     let guard = CancelOnDrop(cancel.clone());
+    let runtime = Handle::current();
     tokio::task::spawn_blocking(move || {
         let _place = place;
-        let mut writer = Writer { pieces, waiting: Vec::new() };
+        let mut writer = Writer { pieces, waiting: Vec::new(), runtime, cancel: cancel.clone() };
         let mut answer = operation(&mut writer, &cancel);
         if let (Ok(_), Err(error)) = (&answer, writer.send()) {
             tracing::debug!(%error, "nobody reads the content any more");

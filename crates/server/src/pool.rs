@@ -2,10 +2,12 @@
 //!
 //! Who waits too long is the client's own decision: it goes away, and its operation is cancelled.
 
+use std::future::Future;
 use std::sync::Arc;
 
 use stemmata_api::{Answer, CancelToken, Code, Problem};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::limits::Limits;
 
@@ -93,6 +95,19 @@ impl Pool {
     pub(crate) fn stream(&self) -> Answer<OwnedSemaphorePermit> {
         admit(&self.streams)
     }
+}
+
+/// Waits for something on a thread that may block; nothing where the operation is cancelled first.
+pub(crate) fn wait_for<F: Future>(runtime: &Handle, cancel: &CancelToken, done: F) -> Option<F::Output> {
+    let cancelled = Arc::new(Notify::new());
+    let wake = Arc::clone(&cancelled);
+    let _woken = cancel.on_cancel(move || wake.notify_one());
+    runtime.block_on(async {
+        tokio::select! {
+            done = done => Some(done),
+            () = cancelled.notified() => None,
+        }
+    })
 }
 
 /// Runs an operation on a thread that may block. The permits are given back when it ends, also if nobody waits for it any more.

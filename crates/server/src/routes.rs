@@ -12,7 +12,7 @@ use axum::routing::{MethodFilter, get, on};
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Request, StatusCode};
 use stemmata_api::operation::{self, Head, Method, Row};
-use stemmata_api::{Answer, Code, Control, Parts, Problem, Service};
+use stemmata_api::{Answer, Code, Control, Lender, Parts, Problem, Use};
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -26,7 +26,7 @@ const OPENAPI: &str = include_str!("../../../docs/reference/openapi.json");
 /// What every request is answered with.
 #[derive(Clone)]
 pub(crate) struct Shared {
-    pub(crate) service: Arc<dyn Service>,
+    pub(crate) lender: Arc<dyn Lender>,
     pub(crate) pool: Pool,
     pub(crate) limits: Arc<Limits>,
     pub(crate) stopped: watch::Receiver<bool>,
@@ -34,12 +34,12 @@ pub(crate) struct Shared {
 
 /// Returns the routes of all operations.
 pub(crate) fn router(
-    service: &Arc<dyn Service>,
+    lender: &Arc<dyn Lender>,
     limits: &Arc<Limits>,
     stopped: &watch::Receiver<bool>,
 ) -> Router {
     let shared = Shared {
-        service: Arc::clone(service),
+        lender: Arc::clone(lender),
         pool: Pool::new(limits),
         limits: Arc::clone(limits),
         stopped: stopped.clone(),
@@ -126,18 +126,20 @@ async fn answer(
     let body = std::mem::take(request.body_mut());
     let (json, memory) = body::in_memory(body, &shared.limits, &shared.pool).await?;
     parts.body = Some(json);
-    let service = Arc::clone(&shared.service);
+    let lender = Arc::clone(&shared.lender);
     let answer = shared.pool.run(move |cancel| {
         let _memory = memory;
-        row.call(service.as_ref(), &parts, &Control { cancel: Some(cancel), ..Control::none() })
+        let service = lender.lend(Use::Operation, cancel)?;
+        let control = Control { cancel: Some(cancel), ..Control::none() };
+        service.explained(row.call(&*service, &parts, &control))
     });
     answer.await.map(reply::json)
 }
 
 /// Says whether the store can be asked.
 async fn ready(State(shared): State<Shared>) -> Response {
-    let service = Arc::clone(&shared.service);
-    match shared.pool.run(move |_| service.index_status()).await {
+    let lender = Arc::clone(&shared.lender);
+    match shared.pool.run(move |cancel| lender.lend(Use::Operation, cancel)?.index_status()).await {
         Ok(_) => reply::with(StatusCode::OK, "text/plain; charset=utf-8", Body::from("ready\n")),
         Err(problem) => reply::problem_as(&problem, StatusCode::SERVICE_UNAVAILABLE),
     }

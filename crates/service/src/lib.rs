@@ -7,7 +7,9 @@ mod alike;
 mod digest;
 mod fault;
 mod file;
+mod hearing;
 mod host;
+mod lending;
 mod local;
 mod size;
 mod window;
@@ -16,6 +18,7 @@ mod wire;
 pub use alike::alike;
 pub use fault::{causes, of_kind, problem_of, with_causes};
 pub use file::{FileBytes, change_alone, parse_have};
+pub use hearing::{Changed, Hear, HeardFolder, Hearing};
 pub use host::{
     AgentFound, BlamedCommit, BlamedFile, CopiesWanted, Current, Due, GitHookChange, GitHookRequest,
     HookRequest, Hooked, Host, ImportRequest, InstallChange, InstallRequest, Latest, LedgerOf,
@@ -25,6 +28,7 @@ pub use host::{
     TrailerRequest, TrailerStage, WATCH_POLL_MS, WatchRequest, WatchedPlace, Watching, Whose, drain,
     is_program, open_for_hook, project_here, read_settings,
 };
+pub use lending::{Lending, MakeLocal};
 pub use local::{Local, MakeSummarizer};
 pub use size::{bytes, scaled};
 pub use stemmata_engine::prompt::search::is_slip;

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stemmata_api::{Answer, Code, PAGE_ITEMS_MAX, PageRequest, Problem};
-use stemmata_engine::{Engine, Home, NewIds, Scrubber, Stop, Summarizer};
+use stemmata_engine::{Engine, Home, NewIds, Recall, Scrubber, Stop, Summarizer};
 use stemmata_model::{CommitId, CommitPrefix, IdKind, Principal, Timestamp};
 
 use crate::fault::Fault;
@@ -30,6 +30,8 @@ pub struct Local {
     home: Arc<Home>,
     by: Principal,
     model: Option<MakeSummarizer>,
+    /// Whether this is a long-lived service's, which gives the store up for others.
+    is_lent: bool,
 }
 
 /// Makes a client of the configured model, which sends nothing that the scrubber finds; or says why there is none.
@@ -39,13 +41,29 @@ impl Local {
     /// Returns the service of a data directory. Changes are made in the name of `by`: who asks is the connection's to know, and no
     /// field of a request.
     pub const fn new(home: Arc<Home>, by: Principal) -> Self {
-        Self { home, by, model: None }
+        Self { home, by, model: None, is_lent: false }
     }
 
     /// Asks this model where a request wants one. It is made for each request: what is configured may change.
     #[must_use]
     pub fn with_model(self, make: MakeSummarizer) -> Self {
         Self { model: Some(make), ..self }
+    }
+
+    /// Says that this is a long-lived service's, which holds a lease of the store: it would wait for itself.
+    pub(crate) fn lent(self) -> Self {
+        Self { is_lent: true, ..self }
+    }
+
+    /// Has long-lived services close the store, until the value that is returned is dropped: where something is forgotten, nobody else
+    /// keeps old pages of the WAL, or a removed file, open.
+    pub(crate) fn alone(&self) -> Result<Option<Recall>, Fault> {
+        if self.is_lent { Ok(None) } else { Ok(Some(self.home.recall()?)) }
+    }
+
+    /// Returns the data directory.
+    pub(crate) fn home(&self) -> &Home {
+        &self.home
     }
 
     /// Returns the model that writes summaries of a commit.

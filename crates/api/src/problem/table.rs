@@ -354,6 +354,8 @@ codes! {
         => "wait until the other `stemma` is done, and run the command again";
     StoreInUse "store_in_use" Locked "the store is in use"
         => "end what runs there, a `stemma watch` for example, and run the command again; nothing was changed";
+    StoreAway "store_away" Locked "another process has the store for itself"
+        => "ask again in a moment: `restore`, `migrate` or `forget` runs and needs the store alone";
     NoRoom "no_room" Full "not enough free space for what was asked"
         => "free some space there, or name a folder on another disk; nothing was changed";
     StoreReadOnly "store_read_only" System "the store cannot be written"

@@ -266,6 +266,7 @@ fn follow(app: &App, args: &Follow) -> Result<Exit, CliError> {
         printed = print(app, event);
         if printed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
+    let _hearing = app.hear_others()?;
     let told = app.service()?.follow(&request, &mut each, &control)?;
     printed.or_else(|error| if error.is_closed_pipe() { Ok(()) } else { Err(error) })?;
     if !app.console.json {

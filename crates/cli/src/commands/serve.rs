@@ -3,16 +3,14 @@
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 
-use stemmata_api::{Code, Problem, Service};
+use stemmata_api::{Code, Lender, Problem};
 use stemmata_server::{Limits, Listen, Server, SocketError};
 
 use crate::args::serve::Serve;
 use crate::errors::{CliError, Exit};
 use crate::signals;
+use crate::socket;
 use crate::wiring::App;
-
-/// The socket's name in the data directory.
-const SOCKET: &str = "serve.sock";
 
 /// Runs the command, until it is asked to end.
 pub(crate) fn run(app: &App, args: &Serve) -> Result<Exit, CliError> {
@@ -26,14 +24,15 @@ pub(crate) fn run(app: &App, args: &Serve) -> Result<Exit, CliError> {
         let _ended = asked.send(());
     })
     .map_err(|source| CliError::io("listen for signals in", Path::new("this process"), source))?;
-    let service: Arc<dyn Service> = app.local()?;
+    let lender: Arc<dyn Lender> = Arc::new(app.lending()?);
     let socket = match &args.socket {
         Some(path) => app.environment.absolute(path),
-        None => app.run_dir()?.join(SOCKET),
+        None => app.run_dir()?.join(socket::NAME),
     };
+    let socket = socket::place(&app.environment, &socket);
     let limits = Limits { spool: Some(app.run_dir()?), ..Limits::default() };
     let listen = Listen { socket: Some(socket), tcp: args.listen };
-    let server = Server::start(&service, &listen, limits).map_err(|error| problem(&error))?;
+    let server = Server::start_lent(&lender, &listen, limits).map_err(|error| problem(&error))?;
     for address in server
         .socket()
         .map(|path| format!("unix:{}", path.display()))

@@ -4,12 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stemmata_api::v1::{BundleExportRequest, BundleImportRequest, Found};
-use stemmata_api::{Chains as _, Control, GiveBack as _, Service};
-use stemmata_service::{FileBytes, Local};
+use stemmata_api::{Answer, Chains as _, Control, GiveBack as _, Service};
+use stemmata_client::{Address, Remote};
+use stemmata_service::{FileBytes, Hearing, Lending, Local, problem_of};
 
-use super::App;
+use super::{App, Home};
+use crate::args::asked::Asks;
+use crate::config::{self, Config};
+use crate::environment::Environment;
 use crate::errors::CliError;
-use crate::model;
+use crate::{file_events, model, socket};
 
 impl App {
     /// Returns the service that is asked: the one behind `--server`, else the one over this store.
@@ -28,13 +32,38 @@ impl App {
             return Ok(Arc::clone(local));
         }
         self.open()?;
-        let home = self.home()?;
-        // Who asks for changes on the command line.
-        let by = home.identity()?.principal("stemma")?;
-        let (rules, environment) = (self.settings.llm.clone(), self.environment.clone());
-        let model = move |scrubber| model::summarizer(&rules, &|name| environment.text(name), scrubber);
-        let local = Local::new(Arc::clone(home), by).with_model(Box::new(model));
+        let local = self.make_local()(Arc::clone(self.home()?))?;
         Ok(Arc::clone(self.local.get_or_init(|| Arc::new(local))))
+    }
+
+    /// Returns what makes the service over a data directory.
+    fn make_local(&self) -> impl Fn(Arc<Home>) -> Answer<Local> + Send + use<> {
+        let (rules, environment) = (self.settings.llm.clone(), self.environment.clone());
+        move |home| {
+            // Who asks for changes on the command line.
+            let by = home.identity().and_then(|identity| identity.principal("stemma"));
+            let by = by.map_err(|error| Box::new(problem_of(&error)))?;
+            let (rules, environment) = (rules.clone(), environment.clone());
+            let model = move |scrubber| model::summarizer(&rules, &|name| environment.text(name), scrubber);
+            Ok(Local::new(home, by).with_model(Box::new(model)))
+        }
+    }
+
+    /// Returns the service over this store as one that lives long: it closes the store where another process needs it alone. Before, a
+    /// command's opening takes up what others left.
+    pub(crate) fn lending(&self) -> Result<Lending, CliError> {
+        self.open_for_a_moment()?;
+        let (home, local) = (self.make_home()?, self.make_local());
+        let make = move || local(Arc::new(home().map_err(|error| Box::new(problem_of(&error)))?));
+        Ok(Lending::start(Box::new(make), file_events::hear())?)
+    }
+
+    /// Has subscriptions hear of what other processes append, for as long as the value is kept; a service elsewhere does so itself.
+    pub(crate) fn hear_others(&self) -> Result<Option<Hearing>, CliError> {
+        if self.is_remote() {
+            return Ok(None);
+        }
+        Ok(Some(self.local()?.hear_others(&file_events::hear())?))
     }
 
     /// Says whether a service is asked that may be on another machine.
@@ -63,4 +92,28 @@ impl App {
         self.is_here.set(true);
         Ok(Some(found))
     }
+}
+
+/// Returns the service that is named, unless the command asks none: capture goes on whatever variable and setting say.
+pub(super) fn remote(
+    config: &Config,
+    environment: &Environment,
+    asks: Asks,
+) -> Result<Option<Remote>, CliError> {
+    let named = config.get(&config::SERVER).filter(|text| !text.is_empty());
+    let Some(text) = named.filter(|_| !matches!(asks, Asks::Nobody(_))) else { return Ok(None) };
+    let address = match text.parse::<Address>().map_err(|error| CliError::Usage(error.to_string()))? {
+        Address::Socket(wanted) => {
+            let path = socket::place(environment, &wanted);
+            if path != wanted && !socket::is_own(&path) {
+                let folder = path.parent().unwrap_or(&path).display();
+                return Err(CliError::Usage(format!(
+                    "{folder}, where its socket would be, is not yours alone"
+                )));
+            }
+            Address::Socket(path)
+        }
+        address @ Address::Http(_) => address,
+    };
+    Ok(Some(Remote::new(address)))
 }

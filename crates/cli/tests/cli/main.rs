@@ -9,6 +9,7 @@
 
 mod artifacts;
 mod bad_input;
+mod beside;
 mod blame;
 mod branches;
 mod browse;

@@ -1,22 +1,27 @@
 //! `serve`, and commands that ask it: they print what they print without.
 
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, ChildStderr, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, Command, Stdio};
 
 use stemmata_testkit::claude::ClaudeSession;
 
 use crate::stage::Stage;
 
 /// A service that runs, and where.
-struct Serve {
+pub(crate) struct Serve {
     child: Child,
     err: BufReader<ChildStderr>,
     address: String,
 }
 
 impl Serve {
-    fn start(stage: &Stage) -> Self {
-        let mut child = stage.command(&["serve"]).stderr(Stdio::piped()).spawn().unwrap();
+    pub(crate) fn start(stage: &Stage) -> Self {
+        Self::of(stage.command(&["serve"]))
+    }
+
+    pub(crate) fn of(mut command: Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut err = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         err.read_line(&mut line).unwrap();
@@ -25,8 +30,22 @@ impl Serve {
         Self { child, err, address }
     }
 
+    pub(crate) fn socket(&self) -> PathBuf {
+        PathBuf::from(self.address.strip_prefix("unix:").unwrap())
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it as a crash does.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// Asks it to end, and returns what it said then.
-    fn end(mut self) -> (Option<i32>, String) {
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         let mut said = String::new();

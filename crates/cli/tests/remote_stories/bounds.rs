@@ -188,6 +188,37 @@ fn a_client_that_reads_nothing_is_cut_and_its_place_is_free_again() {
 }
 
 #[test]
+fn a_client_that_reads_nothing_keeps_nothing_that_is_forgotten() {
+    let door = Door::of(60, Limits::default());
+    let sessions: Value = serde_json::from_slice(&door.get("/v1/sessions").body).expect("JSON");
+    let tip = sessions["sessions"][0]["tip"].as_str().expect("a tip").to_owned();
+    let secret = ClaudeSession::new(6).turns(2).build();
+    door.stage.import(&secret);
+    let mut deaf: Vec<UnixStream> = [("GET", "native", ""), ("POST", "materialize", "{\"stop\":\"root\"}")]
+        .into_iter()
+        .map(|(method, what, body)| {
+            let mut stream = door.connect();
+            let head =
+                format!("{method} /v1/commits/{tip}/{what} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n");
+            let head = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+            stream.write_all(head.as_bytes()).expect("sent");
+            stream.read_exact(&mut [0; 16]).expect("it has begun");
+            stream
+        })
+        .collect();
+    // Another process does so, with connections of its own.
+    let other = again(&door.stage);
+    let request = serde_json::json!({ "reference": secret.session_id });
+    let request = serde_json::from_value(request).expect("a request");
+    let plan = other.plan_forget(&request).expect("a plan").digest.expect("a digest");
+    let done = other.apply_forget(&request, &plan).expect("forgotten");
+    assert_eq!(done.unfinished, None, "the WAL was cleared");
+    let mut rest = Vec::new();
+    deaf[0].read_to_end(&mut rest).expect("the rest");
+    assert!(rest.len() > 1_000_000, "{} bytes", rest.len());
+}
+
+#[test]
 fn over_tcp_only_this_machine_is_asked_for() {
     let door = Door::new(Limits::default());
     let listen = Listen { socket: None, tcp: Some(([127, 0, 0, 1], 0).into()) };

@@ -1,5 +1,6 @@
 //! The ledgers of a data directory that are kept in files: in use, or left from when they were.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use stemmata_store::{FileLog, FileLogOptions, Finding, IntegrityMode};
@@ -44,6 +45,17 @@ impl Home {
             let _raced = self.ledgers.set(Arc::new(FileLog::open(&self.dir, options)?));
         }
         Ok(self.ledgers.get())
+    }
+
+    /// Returns the folders whose files change when another process commits or appends, each with whether all below it counts.
+    pub fn changing_folders(&self) -> Vec<(PathBuf, bool)> {
+        let mut folders = vec![(self.store_dir(), false)];
+        if let LedgerPlace::Files { .. } = self.options.settings.ledgers
+            && FileLog::is_in(&self.dir)
+        {
+            folders.push((FileLog::folder_in(&self.dir), true));
+        }
+        folders
     }
 
     /// Returns what was found in ledgers in files since the last call: a write that did not finish, files that were passed

@@ -51,6 +51,7 @@ impl Home {
     /// # Errors
     /// Store errors: the store is as it was then. `MachineFile` and `Io` where it is restored and only the machine could not be taken up.
     pub fn restore(&self, from: &Path) -> Result<Restored> {
+        let _alone = self.recall()?;
         let aside = self.aside("restore");
         let done = SqliteStore::restore(from, &self.store_dir(), &aside, &self.store_options())?;
         machine::take_up_from(&self.dir, from, &self.options.machine, &|| self.alone())?;
@@ -62,6 +63,7 @@ impl Home {
     /// # Errors
     /// Store errors.
     pub fn check_restore(&self, from: &Path) -> Result<Restored> {
+        let _alone = self.recall()?;
         let aside = self.aside("restore");
         Ok(SqliteStore::check_restore(from, &self.store_dir(), &aside, &self.store_options())?)
     }
@@ -79,6 +81,7 @@ impl Home {
     /// # Errors
     /// Store errors. The store is as it was then.
     pub fn migrate(&self, plan: &MigrationPlan) -> Result<Migrated> {
+        let _alone = self.recall()?;
         let backup = self.backup_of(plan.found);
         Ok(SqliteStore::migrate(&self.store_dir(), &backup, &self.store_options())?)
     }
@@ -89,6 +92,7 @@ impl Home {
     /// # Errors
     /// Store errors. Nothing was changed then.
     pub fn roll_back(&self, plan: &MigrationPlan, leaves_commits: bool) -> Result<RolledBack> {
+        let _alone = self.recall()?;
         let (backup, aside) = (self.backup_of(plan.found.saturating_sub(1)), self.aside("rollback"));
         let options = self.store_options();
         Ok(SqliteStore::roll_back(&self.store_dir(), &backup, &aside, leaves_commits, &options)?)

@@ -4,6 +4,7 @@
 //! memory and misses nothing.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,8 @@ use stemmata_store::{CURSOR_STATES, EventLog, EventQuery, PAGE_ROWS_MAX, SavedSt
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
 
-/// How often a subscription that waits looks for events that another process appended. Each look is one small read.
+/// How often a subscription that waits checks for events that another process appended, where nothing tells this process of them
+/// ([`Engine::listen`]). Each check is one small read.
 pub const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The version of what a named cursor's state is.
@@ -26,6 +28,8 @@ pub(crate) struct Bus {
     /// Only ledgers that somebody is subscribed to.
     slots: Mutex<HashMap<LedgerId, Slot>>,
     changed: Condvar,
+    /// How many say that they tell of what other processes append.
+    listening: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -33,6 +37,8 @@ struct Slot {
     subscriptions: usize,
     /// How many appends were told of.
     appends: u64,
+    /// The ledger's last event when it was checked for those of other processes; none before.
+    last: Option<u64>,
 }
 
 impl Bus {
@@ -62,16 +68,94 @@ impl Bus {
         self.lock().get(ledger).map_or(0, |slot| slot.appends)
     }
 
-    /// Returns when something was appended since `seen`, or after a time.
-    fn wait(&self, ledger: &LedgerId, seen: u64, at_most: Duration) {
-        let is_same =
-            |slots: &mut HashMap<LedgerId, Slot>| slots.get(ledger).is_some_and(|slot| slot.appends == seen);
-        let waited = self.changed.wait_timeout_while(self.lock(), at_most, is_same);
+    /// Returns when something was appended since `seen`, when `is_stopped`, or after a time.
+    fn wait(&self, ledger: &LedgerId, (seen, is_stopped): (u64, &AtomicBool), at_most: Duration) {
+        let slots = self.lock();
+        let is_told = self.is_told();
+        let at_most = if is_told { at_most } else { at_most.min(LOOK_EVERY) };
+        let is_same = |slots: &mut HashMap<LedgerId, Slot>| {
+            !is_stopped.load(Ordering::Relaxed)
+                && self.is_told() == is_told
+                && slots.get(ledger).is_some_and(|slot| slot.appends == seen)
+        };
+        let waited = self.changed.wait_timeout_while(slots, at_most, is_same);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Says whether somebody tells of what other processes append.
+    fn is_told(&self) -> bool {
+        self.listening.load(Ordering::Relaxed) > 0
+    }
+
+    /// Wakes those that wait for events of ledgers that have others than at the last check: one read a ledger, however many wait.
+    fn check(&self, log: &dyn EventLog) -> Result<()> {
+        let ledgers: Vec<LedgerId> = self.lock().keys().cloned().collect();
+        for ledger in ledgers {
+            let last = last_of(log, &ledger)?;
+            if let Some(slot) = self.lock().get_mut(&ledger).filter(|slot| slot.last != Some(last)) {
+                slot.last = Some(last);
+                slot.appends += 1;
+                self.changed.notify_all();
+            }
+        }
+        Ok(())
+    }
+
+    /// Wakes all that wait, behind the lock, so that nobody who is about to wait misses it.
+    fn wake_all(&self) {
+        let slots = self.lock();
+        self.changed.notify_all();
+        drop(slots);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<LedgerId, Slot>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells subscriptions of events that other processes append. As long as one is kept they do not look by themselves.
+pub struct Listening {
+    log: Arc<dyn EventLog>,
+    bus: Arc<Bus>,
+}
+
+impl std::fmt::Debug for Listening {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Listening")
+    }
+}
+
+impl Listening {
+    /// Wakes the subscriptions whose ledgers have new events. Call it when the files of the store or of the ledgers changed, and every
+    /// few seconds besides, since the system may not say so.
+    ///
+    /// # Errors
+    /// Where the storage fails; the next call tells of what this one did not.
+    pub fn check(&self) -> Result<()> {
+        self.bus.check(self.log.as_ref())
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.bus.listening.fetch_sub(1, Ordering::Relaxed);
+        // They look by themselves from now on.
+        self.bus.wake_all();
+    }
+}
+
+/// Ends the waiting of a [`Subscription`], from another thread.
+#[derive(Debug, Clone)]
+pub struct Stopper {
+    bus: Arc<Bus>,
+    is_stopped: Arc<AtomicBool>,
+}
+
+impl Stopper {
+    /// Has the subscription wait for nothing any more.
+    pub fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+        self.bus.wake_all();
     }
 }
 
@@ -99,6 +183,7 @@ pub struct Subscription {
     /// The last event that was looked at; 0 before the first.
     cursor: u64,
     name: Option<String>,
+    is_stopped: Arc<AtomicBool>,
 }
 
 impl std::fmt::Debug for Subscription {
@@ -143,7 +228,14 @@ impl Engine {
         // What the log refuses is refused now, not with the first event.
         log.page(ledger, &filter.query(0, last, 0))?;
         bus.enter(ledger);
-        Ok(Subscription { log, bus, ledger: ledger.clone(), filter, cursor, name })
+        let is_stopped = Arc::default();
+        Ok(Subscription { log, bus, ledger: ledger.clone(), filter, cursor, name, is_stopped })
+    }
+
+    /// Has subscriptions rely on being told of what other processes append, by [`Listening::check`].
+    pub fn listen(&self) -> Listening {
+        self.bus.listening.fetch_add(1, Ordering::Relaxed);
+        Listening { log: Arc::clone(&self.log), bus: Arc::clone(&self.bus) }
     }
 }
 
@@ -210,8 +302,16 @@ impl Subscription {
             if !events.is_empty() || limit == 0 || rest.is_zero() {
                 return Ok(events);
             }
-            self.bus.wait(&self.ledger, seen, rest.min(LOOK_EVERY));
+            if self.is_stopped.load(Ordering::Relaxed) {
+                return Ok(events);
+            }
+            self.bus.wait(&self.ledger, (seen, &self.is_stopped), rest);
         }
+    }
+
+    /// Returns what ends its waiting.
+    pub fn stopper(&self) -> Stopper {
+        Stopper { bus: Arc::clone(&self.bus), is_stopped: Arc::clone(&self.is_stopped) }
     }
 
     /// Returns the last event that was returned or passed over; none before the first. A subscription that begins after
@@ -262,22 +362,23 @@ mod tests {
 
     #[test]
     fn an_append_ends_the_wait_of_its_ledger_only() {
-        let bus = Bus::default();
+        let (bus, never) = (Bus::default(), AtomicBool::new(false));
+        bus.listening.store(1, Ordering::Relaxed);
         let [mine, other] = ["mine", "other"].map(|name| LedgerId::new(name).expect("a name"));
         bus.enter(&mine);
         bus.enter(&mine);
         let begun = Instant::now();
         thread::scope(|scope| {
-            scope.spawn(|| bus.wait(&mine, 0, LONG));
+            scope.spawn(|| bus.wait(&mine, (0, &never), LONG));
             bus.wake(&mine);
         });
         assert!(begun.elapsed() < LONG / 2);
         bus.wake(&other);
         assert_eq!((bus.appends(&mine), bus.appends(&other)), (1, 0));
         // What happened between a look and the wait ends it too.
-        bus.wait(&mine, 0, LONG);
+        bus.wait(&mine, (0, &never), LONG);
         assert!(begun.elapsed() < LONG / 2);
-        bus.wait(&mine, 1, Duration::from_millis(1));
+        bus.wait(&mine, (1, &never), Duration::from_millis(1));
         bus.leave(&mine);
         bus.wake(&mine);
         assert_eq!(bus.appends(&mine), 2);

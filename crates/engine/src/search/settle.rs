@@ -159,11 +159,20 @@ impl<'s, 'a> Left<'s, 'a> {
 }
 
 impl Engine {
-    /// Settles new commits and events. Trouble with the index is no error: searches then read the newest entries from the store.
+    /// Settles new commits and events, or waits until the thread of [`Engine::keep_settled`] has. Trouble with the index is no error:
+    /// searches then read the newest entries from the store.
     ///
     /// # Errors
     /// Store errors.
     pub fn settle_index(&self, budget: SettleBudget, step: &mut SearchStep<'_>) -> Result<Settled> {
+        match self.index.asked.settled(budget, step) {
+            Some(settled) => Ok(settled),
+            None => self.settle_now(budget, step),
+        }
+    }
+
+    /// Settles in this thread.
+    pub(super) fn settle_now(&self, budget: SettleBudget, step: &mut SearchStep<'_>) -> Result<Settled> {
         if self.index.dir().is_none() {
             return Ok(Settled { is_whole: true, ..Settled::default() });
         }

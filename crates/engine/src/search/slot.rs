@@ -8,11 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use stemmata_prompt::search::TERMS_VERSION;
 use stemmata_store::{Files, Index, IndexError, IndexLock, IndexName, IndexOptions, Patience, SystemFiles};
 
+use super::keeper::Asked;
+
 /// The place of an index.
 #[derive(Debug, Default)]
 pub(crate) struct IndexSlot {
     place: Option<Place>,
     opened: Mutex<Option<Arc<Index>>>,
+    /// What is asked of the thread that settles it, where there is one.
+    pub(super) asked: Arc<Asked>,
 }
 
 #[derive(Debug)]
@@ -26,7 +30,11 @@ impl IndexSlot {
     /// Returns the slot of an index in a folder.
     pub(crate) fn at(dir: &Path, patience: Patience) -> Self {
         let files = Arc::new(SystemFiles);
-        Self { place: Some(Place { dir: dir.to_owned(), patience, files }), opened: Mutex::default() }
+        Self {
+            place: Some(Place { dir: dir.to_owned(), patience, files }),
+            opened: Mutex::default(),
+            asked: Arc::default(),
+        }
     }
 
     /// Returns the folder, or `None` if the engine has no index.

@@ -12,9 +12,6 @@ use crate::chain::walk::Walk;
 use crate::engine::Engine;
 use crate::error::{EngineError, Refusal, Result};
 
-/// Contents that are read as of one state of the store: a slow output holds a state back no longer than that.
-const CONTENTS_AT_ONCE: usize = 512;
-
 impl Engine {
     /// Writes the native bytes of a chain up to and with `ctx`: nothing added, dropped or reordered. Starts at
     /// the nearest snapshot, which holds a whole context of its own. Pure and streaming; lists of several commits
@@ -30,12 +27,10 @@ impl Engine {
             return Ok(Bytes::of(&joined));
         }
         let mut written = Bytes(0);
-        for page in native.contents.chunks(CONTENTS_AT_ONCE) {
-            self.store.read_contents(page, &mut |_, piece: &[u8]| -> io::Result<()> {
-                written += Bytes::of(piece);
-                out.write_all(piece)
-            })?;
-        }
+        self.store.read_contents(&native.contents, &mut |_, piece: &[u8]| -> io::Result<()> {
+            written += Bytes::of(piece);
+            out.write_all(piece)
+        })?;
         Ok(written)
     }
 

@@ -21,8 +21,8 @@ use crate::digest::{digest_of, hold};
 use crate::fault::Fault;
 use crate::wire;
 
-/// How long `follow` waits before it looks whether it was cancelled.
-const LOOK: Duration = Duration::from_millis(250);
+/// How long `follow` waits before it reads again, also where nothing wakes it.
+const WAIT: Duration = Duration::from_mins(1);
 
 const _: () = assert!(APPEND_EVENTS_MAX == stemmata_store::BATCH_EVENTS_MAX);
 
@@ -101,9 +101,11 @@ impl Ledgers for Local {
             let (filter, from) = (read::filter(request)?, request.from.clone());
             let is_named = matches!(from, FollowFrom::Cursor(_));
             let mut subscription = engine.subscribe(&ledger, filter, from)?;
+            let stopper = subscription.stopper();
+            let _woken = control.cancel.map(|cancel| cancel.on_cancel(move || stopper.stop()));
             let mut events = 0;
             while !control.is_cancelled() && request.count.is_none_or(|count| events < count) {
-                let Some(event) = subscription.next(LOOK)? else { continue };
+                let Some(event) = subscription.next(WAIT)? else { continue };
                 if each(&wire::ledger::event(&event)).is_break() {
                     break;
                 }
@@ -137,6 +139,7 @@ impl Ledgers for Local {
             if let Some(digest) = shown.digest.as_ref().filter(|_| !found.is_empty()) {
                 hold(plan, Some(digest))?;
             }
+            let _alone = self.alone()?;
             let unfinished = engine.apply_forget_events(&found)?;
             let stores_left = self.stores_left();
             Ok(EventsForgotten { dry_run: false, stores_left, unfinished, digest: None, ..shown })

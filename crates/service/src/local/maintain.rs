@@ -113,6 +113,7 @@ impl Maintain for Local {
         self.with(|engine| {
             let (planned, Forget { meant, digest, .. }) = self.forgetting(engine, request)?;
             hold(plan, digest.as_ref())?;
+            let _alone = self.alone()?;
             let done = wire::keep::forget(&engine.apply_forget(planned)?, meant, (false, &is_there));
             Ok(Forget { stores_left: self.stores_left(), ..done })
         })
@@ -133,6 +134,7 @@ impl Maintain for Local {
             let (planned, Scrub { meant, digest, .. }) = scrubbing(engine, request)?;
             hold(plan, digest.as_ref())?;
             control.check()?;
+            let _alone = self.alone()?;
             let done = wire::secrets::scrub(&engine.apply_scrub(planned, self.by())?, meant, false);
             Ok(Scrub { stores_left: self.stores_left(), ..done })
         })

@@ -112,6 +112,36 @@ impl<K: Copy + PartialEq> Composition<K> {
     }
 }
 
+/// What was read of a content until now, to hold it to its hash and length in the end.
+#[derive(Debug, Default)]
+pub struct ReadSoFar {
+    hasher: blake3::Hasher,
+    bytes: u64,
+}
+
+impl ReadSoFar {
+    /// Adds bytes that follow the others.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.hasher.update(bytes);
+        self.bytes += to_u64(bytes.len());
+    }
+
+    /// Checks that all that was read is this content.
+    ///
+    /// # Errors
+    /// `Corrupt`.
+    pub fn check(&self, id: ArtifactId, length: u64) -> Result<(), StoreError> {
+        let reason = if self.hasher.finalize().as_bytes() != id.as_bytes() {
+            "its parts together have another hash".to_owned()
+        } else if self.bytes != length {
+            format!("its parts have {} bytes instead of {length}", self.bytes)
+        } else {
+            return Ok(());
+        };
+        Err(StoreError::Corrupt { artifact: id, reason })
+    }
+}
+
 /// Hands a whole content to `sink` and holds it to its hash and, where that is known, its length.
 ///
 /// # Errors
@@ -121,21 +151,12 @@ pub fn read_whole(
     sink: &mut Sink<'_>,
     read: impl FnOnce(&mut Sink<'_>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let mut hasher = blake3::Hasher::new();
-    let mut found = 0_u64;
+    let mut read_so_far = ReadSoFar::default();
     read(&mut |bytes| {
-        hasher.update(bytes);
-        found += to_u64(bytes.len());
+        read_so_far.add(bytes);
         sink(bytes)
     })?;
-    let reason = if hasher.finalize().as_bytes() != id.as_bytes() {
-        "its parts together have another hash".to_owned()
-    } else if found != length {
-        format!("its parts have {found} bytes instead of {length}")
-    } else {
-        return Ok(());
-    };
-    Err(StoreError::Corrupt { artifact: id, reason })
+    read_so_far.check(id, length)
 }
 
 /// Returns the bytes of the column.

@@ -214,7 +214,8 @@ pub trait Commits: Names + Send + Sync {
     fn content_length(&self, id: ArtifactId) -> Result<Option<u64>, StoreError>;
 
     /// Hands a range of a content (all of it for `None`) to `sink`, in pieces of at most [`PART_BYTES_MAX`](super::PART_BYTES_MAX).
-    /// Each part is verified before it is handed out; a whole read also verifies the whole hash.
+    /// Each part is verified before it is handed out; a whole read also verifies the whole hash. The sink may take its time: no
+    /// transaction waits for it.
     ///
     /// # Errors
     /// `ContentMissing`, `Corrupt` (names the artifact), `Sink` (the sink's own error), `Bound` for a range
@@ -235,7 +236,7 @@ pub trait Commits: Names + Send + Sync {
     fn content_parts(&self, id: ArtifactId) -> Result<Option<Vec<PartOf>>, StoreError>;
 
     /// Hands whole contents to `sink`, in order, each piece with the number of its content in `ids`. Cheaper than
-    /// one by one where there are many; backends with transactions read one state of the store.
+    /// one by one where there are many. No transaction waits for the sink, so a content may be forgotten between two others.
     ///
     /// # Errors
     /// As [`Commits::read_content`]; what was handed out before stays handed out.

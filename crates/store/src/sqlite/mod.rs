@@ -54,6 +54,7 @@ use self::log::Log;
 use self::open::Opened;
 use self::packs::Packs;
 use self::pool::{Borrowed, Pool};
+use self::read::windows::Windows;
 use crate::error::StoreError;
 use crate::filters::{CommitFilter, SessionFilter, TipFilter};
 use crate::ledger::{Coverage, Durability};
@@ -192,6 +193,22 @@ impl SqliteStore {
             .map_err(|error| waited(error, &self.options))
     }
 
+    /// Hands contents out, a window at a time and each after its transaction: a sink may be a client that reads slowly, and a
+    /// transaction that waits for it would keep the WAL from being cleared.
+    fn hand_out(
+        &self,
+        mut windows: Windows<'_>,
+        sink: &mut dyn FnMut(usize, &[u8]) -> std::io::Result<()>,
+    ) -> Result<(), StoreError> {
+        loop {
+            let read = self.read(|reader| reader.with_literals(|literals| windows.fill(literals)));
+            windows.hand_out(sink)?;
+            if read? {
+                return Ok(());
+            }
+        }
+    }
+
     /// Reads in one transaction: all that is read is one state of the store.
     fn within_read<T>(
         &self,
@@ -289,7 +306,7 @@ impl Commits for SqliteStore {
         range: Option<Range<u64>>,
         sink: &mut Sink<'_>,
     ) -> Result<(), StoreError> {
-        self.read(|reader| reader.read_content(id, range, sink))
+        self.hand_out(Windows::new(&[id], range), &mut |_, bytes| sink(bytes))
     }
 
     fn content_parts(&self, id: ArtifactId) -> Result<Option<Vec<PartOf>>, StoreError> {
@@ -301,7 +318,7 @@ impl Commits for SqliteStore {
         ids: &[ArtifactId],
         sink: &mut dyn FnMut(usize, &[u8]) -> std::io::Result<()>,
     ) -> Result<(), StoreError> {
-        self.read(|reader| reader.read_contents(ids, sink))
+        self.hand_out(Windows::new(ids, None), sink)
     }
 
     fn sightings(&self, commit: CommitId, limit: usize) -> Result<Vec<Sighting>, StoreError> {

@@ -8,8 +8,8 @@ use stemmata_model::{ArtifactId, CommitId, Timestamp};
 use stemmata_store::conformance::builders::principal;
 use stemmata_store::maintain::forget::{Forget, Forgotten};
 use stemmata_store::{
-    Commits, NewContent, OnDisk, OpenFor, PackOptions, Patience, SqliteOptions, SqliteStore, Store,
-    StoreError, Upkeep, Write,
+    Commits, ContentPart, NewContent, OnDisk, OpenFor, PackOptions, Patience, SqliteOptions, SqliteStore,
+    Store, StoreError, Upkeep, Write,
 };
 use tempfile::TempDir;
 
@@ -224,4 +224,56 @@ fn packs_that_hold_it_beside_the_inbox_are_rewritten() {
         }
         assert_eq!(damages(&store), []);
     }
+}
+
+/// A client that reads slowly must not keep what is forgotten in the WAL: nothing waits for a sink within a transaction.
+#[test]
+fn nothing_is_left_where_somebody_reads_for_long() {
+    let home = TempDir::new().expect("a directory");
+    let (store, other) = (open(home.path()), open(home.path()));
+    let secret = noise(7, 3_000);
+    let gone = put(&store, None, &secret, 0).0;
+    // More than a window: of many contents, and of one that is a list of others.
+    let mut parts: Vec<Vec<u8>> = (0..2).map(|seed| noise(seed + 100, 3_000_000)).collect();
+    let mut ids: Vec<ArtifactId> =
+        (1..).zip(&parts).map(|(step, bytes)| put(&store, None, bytes, step).1).collect();
+    let all: Vec<ContentPart> = ids
+        .iter()
+        .map(|of| ContentPart::Slice { of: *of, offset: 0, length: 3_000_000 })
+        .chain([ContentPart::Bytes(b"the end".to_vec())])
+        .collect();
+    let whole = [parts.concat(), b"the end".to_vec()].concat();
+    let list = NewContent::composed(stemmata_model::artifact_id(&whole), all);
+    ids.push(list.id());
+    store.commit_batch(vec![Write::Content(list)]).expect("stored");
+    parts.push(whole);
+    let mut done = None;
+    let mut got = vec![Vec::new(); ids.len()];
+    let each = &mut |number: usize, bytes: &[u8]| {
+        // Beside the first bytes, while the reader has not got the next ones.
+        done.get_or_insert_with(|| other.forget(&wish(&[], &[gone])).expect("forgotten"));
+        got[number].extend_from_slice(bytes);
+        Ok(())
+    };
+    store.read_contents(&ids, each).expect("all of it");
+    clean(&done.expect("it was forgotten"));
+    assert!(got == parts, "what was read is what was stored");
+
+    // A list whose parts go while it is read is no damage.
+    let mut seen = 0;
+    let all: Vec<CommitId> =
+        store.commits_after(None, 100).expect("a read").iter().map(|one| one.id).collect();
+    let failed = store.read_content(*ids.last().expect("some"), None, &mut |bytes| {
+        if seen == 0 {
+            clean(&other.forget(&Forget { cut: all.clone(), ..wish(&[], &[]) }).expect("forgotten"));
+        }
+        seen += bytes.len();
+        Ok(())
+    });
+    // Nothing is a commit's any more, and what nobody needs goes: the rest is gone, or was kept for the list.
+    assert!(
+        failed.is_ok()
+            || matches!(failed, Err(StoreError::ContentForgotten(_) | StoreError::ContentMissing(_))),
+        "{failed:?}"
+    );
 }

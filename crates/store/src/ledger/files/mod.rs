@@ -131,9 +131,14 @@ impl Notes {
 }
 
 impl FileLog {
+    /// Returns the folder of the ledgers below a home: what is appended to them changes files in it.
+    pub fn folder_in(home: &Path) -> PathBuf {
+        home.join(FOLDER)
+    }
+
     /// Says whether ledgers were ever kept in files below a home.
     pub fn is_in(home: &Path) -> bool {
-        home.join(FOLDER).symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
+        Self::folder_in(home).symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
     }
 
     /// Opens the ledgers in the folder `contexts-v2` below a home, which must be there. The folder is made by the first

@@ -5,12 +5,11 @@
 use std::ops::Range;
 
 use rusqlite::{Connection, params};
-use stemmata_model::{ArtifactId, to_u64};
+use stemmata_model::ArtifactId;
 
 use super::literals::{Failure, Kept, Key, Literals, READING, hash_of};
 use super::{Reader, one_state};
 use crate::error::StoreError;
-use crate::rules::bounds::check_range;
 use crate::rules::pieces::{self, Piece};
 use crate::seam::{PartOf, Sink};
 use crate::sqlite::failure::During;
@@ -132,35 +131,6 @@ pub(in crate::sqlite) fn read_row(
     }
 }
 
-/// Hands one content to the sink.
-fn read_one(
-    literals: &mut Literals<'_>,
-    id: ArtifactId,
-    range: Option<Range<u64>>,
-    sink: &mut Sink<'_>,
-) -> Result<(), StoreError> {
-    let hold = |range: &Option<Range<u64>>, whole: u64| match range {
-        Some(range) => check_range(range.start, range.end.saturating_sub(range.start), whole).map(|_| ()),
-        None => Ok(()),
-    };
-    match literals.load(Key::Hash(&id)).map_err(|failure| failure.of(id))? {
-        Kept::Literal(_) => {
-            let bytes = literals.bytes();
-            hold(&range, to_u64(bytes.len()))?;
-            let range = range.map_or(0..bytes.len(), |range| index(range.start)..index(range.end));
-            match bytes.get(range) {
-                Some(bytes) if !bytes.is_empty() => sink(bytes).map_err(StoreError::Sink),
-                Some(_) | None => Ok(()),
-            }
-        }
-        Kept::Forgotten => Err(StoreError::ContentForgotten(id)),
-        Kept::Composed { whole, pieces } => {
-            hold(&range, whole)?;
-            read_composed(literals, (id, whole, &pieces), range, sink)
-        }
-    }
-}
-
 impl Reader {
     pub(in crate::sqlite) fn content_length(&self, id: ArtifactId) -> Result<Option<u64>, StoreError> {
         Ok(find(&self.connection, id)?.map(|known| known.length))
@@ -193,27 +163,6 @@ impl Reader {
         Ok(Some(parts))
     }
 
-    pub(in crate::sqlite) fn read_content(
-        &mut self,
-        id: ArtifactId,
-        range: Option<Range<u64>>,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), StoreError> {
-        self.with_literals(|literals| read_one(literals, id, range, sink))
-    }
-
-    pub(in crate::sqlite) fn read_contents(
-        &mut self,
-        ids: &[ArtifactId],
-        sink: &mut dyn FnMut(usize, &[u8]) -> std::io::Result<()>,
-    ) -> Result<(), StoreError> {
-        self.with_literals(|literals| {
-            ids.iter()
-                .enumerate()
-                .try_for_each(|(number, id)| read_one(literals, *id, None, &mut |bytes| sink(number, bytes)))
-        })
-    }
-
     /// Reads literal contents in one transaction: all that is read is one state of the store.
     pub(in crate::sqlite) fn with_literals<T>(
         &mut self,
@@ -233,6 +182,6 @@ impl Reader {
     }
 }
 
-fn index(offset: u64) -> usize {
+pub(super) fn index(offset: u64) -> usize {
     usize::try_from(offset).unwrap_or(usize::MAX)
 }

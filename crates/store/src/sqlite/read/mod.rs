@@ -13,6 +13,7 @@ pub(super) mod names;
 mod sightings;
 pub(super) mod verify;
 pub(super) mod verify_events;
+pub(super) mod windows;
 
 use std::sync::Arc;
 
