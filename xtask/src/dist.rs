@@ -46,6 +46,9 @@ with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
 /// Files that go along with the program.
 const BESIDE: &[&str] = &["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
+/// What starts the service at login, where systemd is.
+const UNIT: &str = "packaging/stemma.service";
+
 /// Makes a file, tries it, and returns where it is.
 type Make = fn(&Dist) -> anyhow::Result<PathBuf>;
 
@@ -120,6 +123,7 @@ impl Dist {
         for file in BESIDE {
             copy(&self.root.join(file), &folder.join(file), 0o644)?;
         }
+        copy(&self.root.join(UNIT), &folder.join("stemma.service"), 0o644)?;
         let (tar, out) = (stage.path().join("all.tar"), self.out.join(format!("{name}.tar.gz")));
         let mut command = Command::new("tar");
         command.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mode=go=rX,u+rw"]);
@@ -149,10 +153,13 @@ impl Dist {
         };
         let stage = tempfile::tempdir()?;
         let doc = stage.path().join("usr/share/doc/stemmata");
-        for folder in [&stage.path().join("DEBIAN"), &stage.path().join("usr/bin"), &doc] {
+        let units = stage.path().join("usr/lib/systemd/user");
+        for folder in [&stage.path().join("DEBIAN"), &stage.path().join("usr/bin"), &doc, &units] {
             fs::create_dir_all(folder)?;
         }
         copy(&self.binary, &stage.path().join("usr/bin/stemma"), 0o755)?;
+        // Installed, not enabled: that is for each user to decide.
+        copy(&self.root.join(UNIT), &units.join("stemma.service"), 0o644)?;
         for file in BESIDE {
             copy(&self.root.join(file), &doc.join(file), 0o644)?;
         }

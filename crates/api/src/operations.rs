@@ -173,6 +173,10 @@ pub const INNER: &[TypeOf] = &[
     TypeOf::of::<v1::RecallReason>(),
     TypeOf::of::<v1::RecallSkipped>(),
     TypeOf::of::<v1::PromptTrace>(),
+    TypeOf::of::<v1::PromptTraceSummary>(),
+    TypeOf::of::<v1::PromptSectionTotal>(),
+    TypeOf::of::<v1::PromptReasonTotal>(),
+    TypeOf::of::<v1::ProviderMessages>(),
     TypeOf::of::<v1::PromptTurn>(),
     TypeOf::of::<v1::PromptBudget>(),
     TypeOf::of::<v1::PromptSection>(),
@@ -185,6 +189,10 @@ pub const INNER: &[TypeOf] = &[
     TypeOf::of::<v1::ContextImages>(),
     TypeOf::of::<v1::WindowLimit>(),
     TypeOf::of::<v1::GuardItem>(),
+    TypeOf::of::<v1::GuardGiven>(),
+    TypeOf::of::<v1::GuardCut>(),
+    TypeOf::of::<v1::GuardArchived>(),
+    TypeOf::of::<v1::GuardCompaction>(),
     TypeOf::of::<v1::GuardOverflow>(),
     TypeOf::of::<v1::TurnImage>(),
     TypeOf::of::<v1::TurnWindowReport>(),
@@ -210,6 +218,7 @@ pub const INNER: &[TypeOf] = &[
 
 /// The requests that commands read as JSON from standard input, and the types within them that no answer has.
 pub const READ: &[TypeOf] = &[
+    TypeOf::of::<v1::GuardRequest>(),
     TypeOf::of::<v1::BeginTurnRequest>(),
     TypeOf::of::<v1::TurnMadeRequest>(),
     TypeOf::of::<v1::TurnWindowRequest>(),

@@ -18,6 +18,7 @@ mod inventory;
 mod keep;
 mod ledger;
 mod maintain;
+mod messages;
 mod place;
 mod prompt;
 mod recall;
@@ -63,7 +64,9 @@ pub use context::{
 };
 pub use find::{CutTranscript, FindRequest, Found, FoundPrompt, FoundRange, TaggedCommit, Tags, TagsRequest};
 pub use git::{Blame, BlameRequest, BlamedLine, GitHook, KnownLine};
-pub use guard::{GuardItem, GuardOverflow, GuardReport, GuardRequest};
+pub use guard::{
+    GuardArchived, GuardCompaction, GuardCut, GuardGiven, GuardItem, GuardOverflow, GuardReport, GuardRequest,
+};
 pub use import::{Failure, HeldBack, Import, Imported, LeftOut, RedactedKind, Totals, Watched};
 pub use inventory::{ClientHooks, ClientSessions, Inventory, SessionTotals};
 pub use keep::{
@@ -79,6 +82,7 @@ pub use maintain::{
     BackedUp, ChainCostsRequest, Damage, Du, DuChain, DuChains, DuSidecars, DuTotal, Migration,
     MigrationStep, PackRequest, Packing, Repaired, Restored, Verify,
 };
+pub use messages::{ProviderApi, ProviderMessages};
 pub use place::{
     ConversionOf, Placed, PlacementRecorded, PreparePlacementRequest, PreparedPlacement,
     RecordPlacementRequest, WrittenFile,
@@ -127,7 +131,8 @@ pub use strategy::{
 pub use summarize::{SummarizeRequest, Summarized, SummarySection};
 pub use trace::{
     CachedPrefix, PromptBudget, PromptCandidate, PromptDecision, PromptImage, PromptItem, PromptReason,
-    PromptSection, PromptTrace, PromptTruncation, PromptTurn, PromptVariant,
+    PromptReasonTotal, PromptSection, PromptSectionTotal, PromptTrace, PromptTraceSummary, PromptTruncation,
+    PromptTurn, PromptVariant, TraceDetail,
 };
 pub use turn::{
     BeginTurnRequest, TURN_BYTES_MAX, TURN_ENTRIES_MAX, TurnBegun, TurnCall, TurnContext, TurnEntry,

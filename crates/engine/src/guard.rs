@@ -2,6 +2,7 @@
 //!
 //! What is pruned is decided in `stemmata_prompt::guard`. Nothing is changed here.
 
+mod given;
 mod live;
 
 use std::collections::BTreeSet;
@@ -16,6 +17,7 @@ use stemmata_prompt::window::{
     Estimated, EstimatedFrom, Measure, Unbelievable, entry_tokens, estimate, held_tokens,
 };
 
+pub use given::{GivenEntries, GivenWanted, Shrunk};
 pub use live::{LiveWindow, known_window, window_within_model};
 pub(crate) use live::{drop_old_usage, is_seen};
 
@@ -99,7 +101,7 @@ impl LiveWindow {
             Ok(plan) => (plan, None),
             Err(overflow) => (plan_to_target(request), Some(overflow)),
         };
-        Ok(self.guarded(wanted, &weighed, (plan, overflow)))
+        Ok(self.guarded(wanted, (&weighed.items, &weighed.sizes), (plan, overflow)))
     }
 
     /// Returns what the entries of the window take, as [`LiveWindow::guard`] counts them: without the system prompt and the tools.
@@ -129,7 +131,7 @@ impl LiveWindow {
     fn guarded(
         &self,
         wanted: &GuardWanted<'_>,
-        Weighed { items, sizes, .. }: &Weighed,
+        (items, sizes): (&[Item], &Sizes),
         (plan, overflow): (PrunePlan, Option<ContextOverflow>),
     ) -> Guarded {
         let zone = wanted.window.zone(sizes.tokens);

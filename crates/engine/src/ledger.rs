@@ -33,10 +33,10 @@ pub(crate) use publish::{scrub_json, scrub_text};
 pub use state::{LedgerState, PublishedState};
 pub use turn::again::{REQUEST_BYTES_MAX, REQUEST_KEPT_US, SameCall};
 pub use turn::begin::{BeginTurn, Opened, TASK_IDS_MAX, TASK_TEXT_BYTES_MAX, TurnBegun, TurnContext};
-pub(crate) use turn::guard::WorkTold;
+pub(crate) use turn::guard::{CALLS_NAMED_APART, WorkTold, gone, said_of};
 pub use turn::guard::{
-    CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, EntryHint, EntryMark, Marked, Recovered, TurnGuard, WindowReport,
-    WindowSample,
+    CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, EntryHint, EntryMark, Marked, Recovered, TurnConversation,
+    TurnGuard, WindowReport, WindowSample,
 };
 pub use turn::step::StepTaken;
 pub use turn::{TurnEnded, TurnMade, TurnOf};

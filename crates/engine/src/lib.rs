@@ -74,7 +74,8 @@ pub use engine::{Engine, FORMER_MACHINES_MAX, Identity};
 pub use error::{Absent, BadRange, Candidate, EngineError, ErrorKind, FormatUse, Refusal, Result, Wanted};
 pub use git::{GitAnswer, GitQuestion};
 pub use guard::{
-    GuardWanted, Guarded, GuardedItem, LiveWindow, is_overhead, known_window, window_within_model,
+    GivenEntries, GivenWanted, GuardWanted, Guarded, GuardedItem, LiveWindow, Shrunk, is_overhead,
+    known_window, window_within_model,
 };
 pub use home::{
     Calls, Clients, HeldSession, Holding, Home, HomeNote, HomeOptions, Lease, MachineFacts, Marker, Markers,
@@ -87,7 +88,7 @@ pub use ledger::{
     Marked, Opened, Project, ProjectDir, ProjectScope, PublishOptions, Published, PublishedState,
     REQUEST_BYTES_MAX, REQUEST_KEPT_US, Recovered, Remembered, RepositoryKey, SAVE_EVENTS, SameCall,
     StepTaken, Stopper, Subscription, TASK_IDS_MAX, TASK_TEXT_BYTES_MAX, TokenTotals, TokensByRole, Told,
-    TurnBegun, TurnContext, TurnEnded, TurnGuard, TurnMade, TurnOf, WindowReport, WindowSample,
+    TurnBegun, TurnContext, TurnConversation, TurnEnded, TurnGuard, TurnMade, TurnOf, WindowReport, WindowSample,
     adopted_folders, repository_top,
 };
 pub use outputs::{OutputFiles, OutputRules};
@@ -120,6 +121,7 @@ pub use stemmata_redact::{LineState, Scrubber};
 pub use stemmata_runtimes::adapter::{Finding, Severity, Validation};
 pub use stemmata_runtimes::clients;
 pub use stemmata_runtimes::handoff::{HANDOFF_TOKENS_DEFAULT, HANDOFF_TOKENS_MIN};
+pub use stemmata_runtimes::messages;
 pub use stemmata_runtimes::repair::Change;
 pub use stemmata_runtimes::translate::runtime_of;
 pub use stemmata_store::{OpenFor, Patience};

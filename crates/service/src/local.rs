@@ -10,6 +10,7 @@ mod counters;
 mod give_back;
 mod ledgers;
 mod maintain;
+mod messages;
 mod prompts;
 mod recall;
 mod search;

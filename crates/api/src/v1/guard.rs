@@ -5,16 +5,34 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stemmata_model::{CommitId, EntryId};
 
-use super::Note;
 use super::prompt::ClientWindow;
+use super::{Note, TurnEntry, TurnPruned, TurnTask, TurnWindow, WindowEntry};
 
-/// Asks how full the window of a context is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Asks how full the window of a context is, or of entries that a program has.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GuardRequest {
-    /// The commit.
-    pub ctx: String,
+    /// The commit. Absent: `entries` says what is judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ctx: Option<String>,
+    /// Entries of a program, oldest first, in place of a commit; at most 10,000. They are stored nowhere. An entry has no time here, so
+    /// that its age gives it no points.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entries: Option<Vec<TurnEntry>>,
+    /// How the window of `entries` is guarded, as in a turn: the settings that it names, in place of the configured ones. Its `entries`
+    /// says nothing here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits: Option<TurnWindow>,
+    /// The current task, for `entries`: what it depends on stays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<TurnTask>,
+    /// Ids of tasks that are done, for `entries`, in the order in which they began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub completed: Vec<String>,
+    /// Whether `entries` are compacted by rules where that is due, before anything is pruned.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compacts: bool,
     /// Tokens that the model takes. Without it, what is known of the session's client and model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<u64>,
@@ -36,8 +54,9 @@ pub struct GuardRequest {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct GuardReport {
-    /// The commit.
-    pub ctx: CommitId,
+    /// The commit; absent where entries were judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ctx: Option<CommitId>,
     /// `safe`, `warning`, `danger` or `critical`; `unknown` where no window is known, and then `limit` is 0.
     pub zone: String,
     /// The part of the limit that is in use: 1 is all of it.
@@ -88,8 +107,78 @@ pub struct GuardReport {
     /// When the client that wrote the context compacts it itself, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientWindow>,
+    /// What becomes of the entries that the request has; absent where a commit was judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given: Option<GuardGiven>,
     /// What the user should know.
     pub notes: Vec<Note>,
+}
+
+/// What becomes of entries that a program sent: what is cut, archived, compacted and pruned of them, in this order, and what is left.
+/// `items` of the report are the entries after the first three.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct GuardGiven {
+    /// Outputs of tools that are larger than the limits.
+    pub cut: Vec<GuardCut>,
+    /// Results of tools above the cutoff: the oldest, each with the call that it answers.
+    pub archived: Vec<GuardArchived>,
+    /// Whether the beginning is due to be compacted.
+    pub compaction_due: bool,
+    /// Why it is, or is not.
+    pub compaction_reason: String,
+    /// The compaction, where it is due and the request has it made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compaction: Option<GuardCompaction>,
+    /// Entries that are pruned so that the rest is within the target.
+    pub pruned: Vec<TurnPruned>,
+    /// The entries that the model is to be given, oldest first; none where even the smallest context does not fit.
+    pub entries: Vec<WindowEntry>,
+    /// Whether the model can be called with them.
+    pub may_call: bool,
+}
+
+/// An output of a tool that is cut.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct GuardCut {
+    /// The entry that it is in.
+    pub entry: EntryId,
+    /// The call that it answers; absent where the entry is no result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+    /// Characters before.
+    pub before_chars: u64,
+    /// Characters after.
+    pub after_chars: u64,
+    /// Why: the limit that it is above.
+    pub reason: String,
+}
+
+/// Results that are archived together: one summary stands for them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct GuardArchived {
+    /// The entries, with those of their calls.
+    pub entries: Vec<EntryId>,
+    /// The entry that stands in their place.
+    pub summary: EntryId,
+    /// Why.
+    pub reason: String,
+}
+
+/// A compaction of entries.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct GuardCompaction {
+    /// The entries that the summary stands for.
+    pub covers: Vec<EntryId>,
+    /// The entry that holds the summary.
+    pub summary: EntryId,
+    /// Tokens of the window before.
+    pub tokens_before: u64,
+    /// Tokens of the window after.
+    pub tokens_after: u64,
 }
 
 /// An entry, and whether a prune would keep it.

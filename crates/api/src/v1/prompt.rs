@@ -5,7 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stemmata_model::{EventSeq, LedgerId, Party, SessionId};
 
-use super::{Note, PromptDecision, PromptTrace};
+use super::{
+    Note, PromptDecision, PromptTrace, PromptTraceSummary, ProviderApi, ProviderMessages, TraceDetail,
+};
 use crate::RawJson;
 
 /// Bytes of a strategy or a profile at most.
@@ -83,6 +85,12 @@ pub struct AssembleRequest {
     /// Whether the metrics are appended to the ledger, as `CONTEXT_METRICS`, after the prompt was made.
     #[serde(default)]
     pub records_metrics: bool,
+    /// How much the answer says of how the prompt came to be; `summary` where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceDetail>,
+    /// The API whose request the prompt is to be: the answer has it in `messages`, too. Absent: in none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<ProviderApi>,
 }
 
 /// A prompt, and how it came to be.
@@ -95,10 +103,18 @@ pub struct Assembled {
     pub counter: String,
     /// How sure its counts are.
     pub counted: CountedBy,
-    /// Every decision that led to it.
-    pub trace: PromptTrace,
-    /// What it cost, in the names of the metrics event.
-    pub metrics: RawJson,
+    /// Every decision that led to it, where the request asked for all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<PromptTrace>,
+    /// The same in numbers, where the request asked for a summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace_summary: Option<PromptTraceSummary>,
+    /// What it cost, in the names of the metrics event; with `trace`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<RawJson>,
+    /// The prompt as an API takes it, where the request to assemble it named one. That of a turn is in the turn's answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<ProviderMessages>,
     /// What the user should know.
     #[serde(default)]
     pub notes: Vec<Note>,

@@ -48,6 +48,78 @@ impl PromptTrace {
     pub const VERSION: u32 = 1;
 }
 
+/// How much of a trace an answer has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TraceDetail {
+    /// None of it.
+    None,
+    /// Counts and tokens by section and by reason, in `trace_summary`.
+    Summary,
+    /// All of it, in `trace`, and the `metrics` that are made of it.
+    Full,
+}
+
+/// What came into a prompt and what did not, in numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct PromptTraceSummary {
+    /// `full` or `continuation`.
+    pub mode: String,
+    /// Only what came after this event is in it; absent in a full prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// The last event that it could have: where the next continuation begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub through: Option<String>,
+    /// The budget.
+    pub budget: PromptBudget,
+    /// Characters of the prompt.
+    pub chars: u64,
+    /// Whether the guard on characters cut it.
+    pub is_cut: bool,
+    /// What the prompt shares with the previous one; absent where none was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cached_prefix: Option<CachedPrefix>,
+    /// The sections that had something to say, in the order of the prompt.
+    pub sections: Vec<PromptSectionTotal>,
+    /// What became of the candidates, and why, in the order in which it first happened.
+    pub reasons: Vec<PromptReasonTotal>,
+}
+
+/// A section of a prompt in numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct PromptSectionTotal {
+    /// Its name.
+    pub id: String,
+    /// Tokens of it in the prompt.
+    pub tokens: u64,
+    /// Tokens that all of it would take.
+    pub full_tokens: u64,
+    /// Messages and hits that are in the prompt.
+    pub included: u64,
+    /// Messages and hits that are not.
+    pub left_out: u64,
+}
+
+/// The candidates for a prompt that one decision was taken about for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct PromptReasonTotal {
+    /// The decision.
+    pub decision: PromptDecision,
+    /// Why.
+    pub reason: PromptReason,
+    /// How many candidates.
+    pub candidates: u64,
+    /// Tokens of them in the prompt.
+    pub tokens: u64,
+    /// Tokens that all of them would take.
+    pub full_tokens: u64,
+}
+
 /// Whose prompt it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

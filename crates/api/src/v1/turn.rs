@@ -7,7 +7,10 @@ use stemmata_model::{
     CommitId, EventSeq, Granularity, LedgerId, Party, SessionId, Template, ThreadId, TicketId,
 };
 
-use super::{Assembled, NewEvent, Note, StrategySource, TurnWindow, TurnWindowReport};
+use super::{
+    Assembled, NewEvent, Note, ProviderApi, ProviderMessages, StrategySource, TraceDetail, TurnWindow,
+    TurnWindowReport,
+};
 use crate::RawJson;
 
 /// Bytes of a request about a turn at most.
@@ -246,6 +249,9 @@ pub struct TurnPrompt {
     /// Whether the metrics are appended to the ledger.
     #[serde(default)]
     pub records_metrics: bool,
+    /// How much the answer says of how the prompt came to be; `summary` where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceDetail>,
 }
 
 /// Asks to begin a turn.
@@ -282,6 +288,10 @@ pub struct BeginTurnRequest {
     /// Which window the session has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<TurnWindow>,
+    /// The API whose request the answer is to have in `messages`: the conversation so far, what the prompt says of it, and what the
+    /// user says. Absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<ProviderApi>,
 }
 
 /// A turn that has begun.
@@ -306,6 +316,11 @@ pub struct TurnBegun {
     /// How full the window is, and what was done about it; absent where it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<TurnWindowReport>,
+    /// What the model is to be sent, where the request named an API: who the agent is as the system prompt, the conversation as the
+    /// session's model sees it, and last what the prompt says besides and what the user says. The prompt's own turns are left out,
+    /// since the conversation has them. If the prompt is a continuation, it is one message with what is new.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<ProviderMessages>,
     /// What the user should know.
     #[serde(default)]
     pub notes: Vec<Note>,

@@ -2,6 +2,8 @@
 //!
 //! Only shapes, as everything below `args`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 
 use super::REF_HELP;
@@ -28,6 +30,7 @@ Examples:
   stemma guard                  the latest session of this directory
   stemma guard ctx-3f9k2m7q --window 200000
   stemma guard 5e55104e --window 32000 --counter o200k --json
+  stemma guard --entries context.json --window 32000 --json | jq .given.entries
 
 Changes nothing: shows what pruning to the target would keep and drop. A client manages its own window; `stemma compact` and \
 `stemma resume` give you a session with a smaller one. The size is what the provider reported with the last answer plus a \
@@ -40,6 +43,10 @@ pub(crate) struct Guard {
     /// The latest session of all
     #[arg(long)]
     pub(crate) last: bool,
+
+    /// Judge these entries: a JSON list of them, or a whole request (`GuardRequest` in docs/reference/json.md); `-` for standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["reference", "last"])]
+    pub(crate) entries: Option<PathBuf>,
 
     /// The window's size [default: of the session's client or model]
     #[arg(long, short, value_name = "TOKENS", allow_negative_numbers = true, value_parser = window_tokens)]

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use stemmata_api::v1::{AssembleRequest, Assembled, PROMPT_FILE_BYTES_MAX, PromptTrigger, StrategySource};
-use stemmata_api::{Code, Problem};
+use stemmata_api::v1::{
+    AssembleRequest, Assembled, PROMPT_FILE_BYTES_MAX, PromptTrigger, StrategySource, TraceDetail,
+};
+use stemmata_api::{Code, Problem, RawJson};
 use stemmata_service::MakeLedger;
 
 use crate::args::prompts::{Assemble, PromptArgs};
@@ -57,7 +59,8 @@ pub(crate) fn metrics(app: &App) -> (bool, bool) {
 
 /// Says what a prompt cost, also where notes are left out: it was asked for.
 pub(crate) fn say_metrics(app: &App, made: &Assembled) {
-    Console::plain_error(&format!("[ContextMetrics] {}", made.metrics.as_str()), app.console.err);
+    let metrics = made.metrics.as_ref().map_or("{}", RawJson::as_str);
+    Console::plain_error(&format!("[ContextMetrics] {metrics}"), app.console.err);
 }
 
 /// Says whether one of these variables is `1` or `true`; the first that is set decides.
@@ -112,6 +115,8 @@ pub(crate) fn request(app: &App, args: &PromptArgs) -> Result<AssembleRequest, C
         task: None,
         iteration: args.iteration,
         records_metrics: false,
+        trace: Some(TraceDetail::Full),
+        messages: None,
     })
 }
 

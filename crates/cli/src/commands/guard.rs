@@ -1,9 +1,13 @@
 //! `guard`: how full the window of a context is, and what a prune would drop.
 
-use stemmata_api::v1::{GuardItem, GuardReport, GuardRequest};
+use std::path::Path;
+
+use stemmata_api::read_request;
+use stemmata_api::v1::{GuardItem, GuardReport, GuardRequest, TURN_BYTES_MAX};
+use stemmata_model::json_text;
 
 use crate::args::window::Guard;
-use crate::commands::place;
+use crate::commands::{place, read_input};
 use crate::errors::{CliError, Exit};
 use crate::output::put;
 use crate::output::size::{grouped, many};
@@ -25,23 +29,71 @@ const ID_CHARS_MAX: usize = 24;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Guard) -> Result<Exit, CliError> {
-    let ctx = match &args.reference {
-        Some(reference) => place::newest(app, reference)?,
-        None => place::latest(app, args.last, false)?.ctx.to_string(),
+    let ctx = match (&args.entries, &args.reference) {
+        (Some(_), _) => None,
+        (None, Some(reference)) => Some(place::newest(app, reference)?),
+        (None, None) => Some(place::latest(app, args.last, false)?.ctx.to_string()),
     };
     let request = GuardRequest {
         ctx,
+        entries: None,
+        limits: None,
+        task: None,
+        completed: Vec::new(),
+        compacts: false,
         window: args.window,
         counter: args.counter.clone(),
         overhead_tokens: args.overhead,
         tasks_completed: args.completed,
         next_operation: args.next.clone(),
     };
+    let request = match &args.entries {
+        Some(file) => with_entries(app, file, request)?,
+        None => request,
+    };
     let report = app.service()?.guard(&request)?;
     app.answer(&report, || {
         app.console.notes(&report.notes);
         Ok(told(&report, app.console.width))
     })
+}
+
+/// Returns a request about the entries of a file: what the flags say is stronger than what the file says.
+fn with_entries(app: &App, file: &Path, flags: GuardRequest) -> Result<GuardRequest, CliError> {
+    let path = if file == Path::new("-") { file.to_owned() } else { app.environment.absolute(file) };
+    let bytes = read_input(&path, TURN_BYTES_MAX)?;
+    let text = json_text(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes));
+    let is_list = text.trim_start().starts_with('[');
+    let text = if is_list { format!("{{\"entries\":{text}}}") } else { text.into_owned() };
+    let given: GuardRequest = read_request(text.as_bytes())?;
+    Ok(GuardRequest {
+        window: flags.window.or(given.window),
+        counter: flags.counter.or(given.counter),
+        overhead_tokens: flags.overhead_tokens.max(given.overhead_tokens),
+        tasks_completed: flags.tasks_completed.max(given.tasks_completed),
+        next_operation: flags.next_operation.or(given.next_operation),
+        ..given
+    })
+}
+
+/// Says what was cut, archived and compacted of entries before anything is pruned.
+fn shrunk(report: &GuardReport) -> String {
+    let Some(given) = &report.given else { return String::new() };
+    let mut text = String::new();
+    if !given.cut.is_empty() {
+        put!(text, "outputs of tools that would be cut: {}\n", grouped(given.cut.len() as u64));
+    }
+    let archived: usize = given.archived.iter().map(|one| one.entries.len()).sum();
+    if archived > 0 {
+        put!(text, "old results would be archived: {}\n", many(archived as u64, "entry"));
+    }
+    if let Some(made) = &given.compaction {
+        let covered = many(made.covers.len() as u64, "entry");
+        put!(text, "a summary would stand for {covered} and leave {} tokens\n", grouped(made.tokens_after));
+    } else if given.compaction_due {
+        put!(text, "a compaction is due: {}\n", tame(&given.compaction_reason));
+    }
+    text
 }
 
 fn told(report: &GuardReport, width: usize) -> String {
@@ -75,6 +127,7 @@ fn told(report: &GuardReport, width: usize) -> String {
     if !report.triggers.is_empty() {
         put!(text, "a checkpoint is due: {}\n", report.triggers.join(", "));
     }
+    text.push_str(&shrunk(report));
     text.push_str(&plan(report, width));
     text
 }

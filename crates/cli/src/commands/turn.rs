@@ -5,8 +5,8 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use stemmata_api::read_request;
 use stemmata_api::v1::{
-    BeginTurnRequest, MarkTurnEntriesRequest, RecoverTurnRequest, TURN_BYTES_MAX, TurnMadeRequest, TurnOf,
-    TurnPrompt, TurnWindowRequest,
+    BeginTurnRequest, MarkTurnEntriesRequest, RecoverTurnRequest, TURN_BYTES_MAX, TraceDetail,
+    TurnMadeRequest, TurnOf, TurnPrompt, TurnWindowRequest,
 };
 use stemmata_model::json_text;
 use stemmata_service::MakeLedger;
@@ -69,11 +69,14 @@ fn begin(app: &App, args: &TurnArgs) -> Result<Exit, CliError> {
             after: None,
             iteration: None,
             records_metrics: false,
+            trace: None,
         });
     }
     let (says, records) = assemble::metrics(app);
     if let Some(prompt) = &mut request.prompt {
         prompt.records_metrics |= records;
+        // A person reads along: all of it, unless the request says otherwise. Metrics are made of it.
+        prompt.trace = prompt.trace.filter(|_| !says).or(Some(TraceDetail::Full));
     }
     let begun = app.service()?.begin_turn(&request)?;
     if let Some(prompt) = begun.prompt.as_ref().filter(|_| says) {

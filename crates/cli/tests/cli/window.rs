@@ -42,6 +42,40 @@ fn guard_says_what_a_prune_would_drop_and_why() {
 }
 
 #[test]
+fn entries_of_a_file_are_judged_and_nothing_is_stored() {
+    let stage = Stage::new();
+    let long = "word".repeat(800);
+    let entries = format!(
+        r#"[{{"id":"u1","role":"user","text":"make it faster"}},
+            {{"id":"a1","role":"assistant","text":"{long}","hint":{{"row":"temporary_debug_info"}}}},
+            {{"id":"u2","role":"user","text":"go on"}}]"#
+    );
+    let list = stage.home.write("entries.json", entries.as_bytes());
+    let list = list.to_str().unwrap();
+    let report = guarded(&stage, &["--entries", list, "--window", "1000", "--counter", "estimate"]);
+    let left =
+        report["given"]["entries"].as_array().unwrap().iter().map(|entry| entry["id"].as_str().unwrap());
+    assert_eq!(left.collect::<Vec<_>>(), ["u1", "u2"]);
+    let shown = stage.run(&["guard", "--entries", list, "--window", "1000"]).ok().text();
+    assert!(shown.contains("a prune would drop 1 of 3 entries") && shown.contains("a1"), "{shown}");
+    // A whole request, with what the flags say in place of what it says.
+    let request = format!(r#"{{"window":100000,"compacts":true,"entries":{entries}}}"#);
+    let file = stage.home.write("request.json", request.as_bytes());
+    let file = file.to_str().unwrap();
+    assert_eq!(guarded(&stage, &["--entries", file])["limit"], 100_000);
+    assert_eq!(guarded(&stage, &["--entries", file, "--window", "2000"])["limit"], 2_000);
+    let mut piped = stage.command(&["guard", "--entries", "-", "--json"]);
+    let done = piped.stdin(std::fs::File::open(file).unwrap()).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    stage.run(&["guard", "--entries", list]).code(1).complains(&["is not known"]);
+    stage.run(&["guard", "--entries", list, "--last"]).code(2);
+    let broken = stage.home.write("broken.json", b"[{]");
+    let refused = stage.run(&["guard", "--entries", broken.to_str().unwrap()]);
+    assert!(refused.code != 0 && refused.stdout.is_empty(), "{}", refused.stderr);
+    assert_eq!(stage.json(&["list"])["sessions"], serde_json::json!([]));
+}
+
+#[test]
 fn a_live_claude_session_is_guarded_as_it_is_now() {
     let stage = Stage::new();
     let session = ClaudeSession::new(3).turns(3).build();

@@ -7,10 +7,14 @@ mod client;
 mod door;
 #[path = "../../../service/tests/stories/give_back.rs"]
 mod give_back;
+#[path = "../../../service/tests/stories/given.rs"]
+mod given;
 #[path = "../../../service/tests/stories/maintain.rs"]
 mod maintain;
 #[path = "../../../service/tests/stories/prompts.rs"]
 mod prompts;
+#[path = "../../../service/tests/stories/provider.rs"]
+mod provider;
 #[path = "../../../service/tests/stories/refused.rs"]
 mod refused;
 #[path = "../../../service/tests/stories/rows.rs"]

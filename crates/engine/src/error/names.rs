@@ -153,7 +153,7 @@ words! {
         /// A turn of a session that nobody has begun.
         TurnNotBegun = "storing the turn",
         /// A turn whose task depends on itself.
-        TaskCycle = "beginning the turn",
+        TaskCycle = "naming the task",
         /// A fork before the first entry.
         ForkBeforeFirst = "a fork before the first entry",
         /// The compaction, by a summary that is empty.

@@ -28,8 +28,8 @@ const WINDOW_COMMITS_MAX: usize = 16;
 /// What a model sees of a context.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveWindow {
-    /// The commit.
-    pub ctx: CommitId,
+    /// The commit; none of entries that are in no chain.
+    pub ctx: Option<CommitId>,
     /// The entries, oldest first. Usage that was reported of a larger window is left out.
     pub entries: Vec<Entry>,
     /// The number of each in its chain; none of what the chain has not.
@@ -78,7 +78,7 @@ impl Engine {
         let window_tokens = self.reported_window(ctx)?;
         let told = self.told_at(ctx)?;
         Ok(LiveWindow {
-            ctx,
+            ctx: Some(ctx),
             entries,
             ordinals,
             pins,

@@ -19,6 +19,7 @@ use stemmata_prompt::window::KeepRecent;
 use stemmata_store::{Session, SessionKey, SessionOrigin, StoreError};
 
 pub(crate) use self::made::MadeCompaction;
+pub(crate) use self::plan::recent_of;
 pub use self::summary::pinned_before;
 use crate::chain::walk::Walk;
 use crate::engine::Engine;

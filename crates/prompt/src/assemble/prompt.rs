@@ -348,7 +348,7 @@ fn trace(request: &PromptRequest<'_>, selected: &Selected) -> PromptTrace {
     }
 }
 
-const fn mode_name(mode: Mode) -> &'static str {
+pub(super) const fn mode_name(mode: Mode) -> &'static str {
     match mode {
         Mode::Full => "full",
         Mode::Continuation { .. } => "continuation",

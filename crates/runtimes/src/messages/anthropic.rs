@@ -172,13 +172,7 @@ fn message(role: &str, content: &str) -> String {
 
 /// Returns what a turn says; none where the API would refuse all of it for being empty.
 fn content(turn: &Turn) -> Option<String> {
-    let results = turn.results.iter().map(|(call_id, is_error, parts)| Part::ToolResult {
-        call_id: call_id.clone(),
-        is_error: *is_error,
-        // One alone is a string, which may be empty.
-        parts: if let [_] = parts.as_slice() { parts.clone() } else { with_words(parts) },
-    });
-    let parts: Vec<Part> = results.chain(with_words(&turn.parts)).collect();
+    let parts = said(turn);
     match parts.as_slice() {
         [Part::Text(text)] => Some(quote(text)),
         [Part::Summary { text, .. }] if !turn.is_assistant => Some(quote(text)),
@@ -196,6 +190,17 @@ fn content(turn: &Turn) -> Option<String> {
             (!blocks.is_empty()).then(|| list(blocks))
         }
     }
+}
+
+/// Returns the parts of a turn, its results first.
+pub(super) fn said(turn: &Turn) -> Vec<Part> {
+    let results = turn.results.iter().map(|(call_id, is_error, parts)| Part::ToolResult {
+        call_id: call_id.clone(),
+        is_error: *is_error,
+        // One alone is a string, which may be empty.
+        parts: if let [_] = parts.as_slice() { parts.clone() } else { with_words(parts) },
+    });
+    results.chain(with_words(&turn.parts)).collect()
 }
 
 /// Leaves out texts of nothing or of white space only, which the API refuses.

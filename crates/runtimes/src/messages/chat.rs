@@ -202,18 +202,18 @@ pub(super) fn claims(elements: &[Field<'_>]) -> Option<Confidence> {
 
 /// Writes a conversation as the API takes it: each call answered by one message of the role `tool`.
 pub(super) fn encode(entries: &[Entry]) -> String {
-    let mut messages: Vec<String> = Vec::new();
     let system = entries.iter().filter(|entry| is_instruction(entry) && entry.meta.visibility.agent);
-    messages.extend(system.filter_map(|entry| said("system", &entry.parts)));
+    let system = system.filter_map(|entry| said("system", &entry.parts));
+    list(system.chain(elements(entries)))
+}
+
+/// Writes what was said, message by message.
+pub(super) fn elements(entries: &[Entry]) -> Vec<String> {
+    let mut messages: Vec<String> = Vec::new();
     for turn in turns(entries) {
         for (call_id, _, parts) in &turn.results {
             let object = Object::new().text("role", "tool").text("tool_call_id", call_id);
             messages.push(object.raw("content", &plain(parts)).finish());
-        }
-        if turn.is_assistant {
-            messages.extend(written(&turn));
-        } else if !turn.parts.is_empty() {
-            messages.extend(said("user", &turn.parts));
         }
         // An API takes images from a user only.
         let images: Vec<Part> = turn
@@ -226,8 +226,13 @@ pub(super) fn encode(entries: &[Entry]) -> String {
         if !images.is_empty() {
             messages.extend(said("user", &images));
         }
+        if turn.is_assistant {
+            messages.extend(written(&turn));
+        } else if !turn.parts.is_empty() {
+            messages.extend(said("user", &turn.parts));
+        }
     }
-    list(messages)
+    messages
 }
 
 fn is_image(part: &Part) -> bool {

@@ -7,6 +7,9 @@ mod anthropic;
 mod blocks;
 mod chat;
 mod items;
+mod request;
+#[cfg(test)]
+mod request_tests;
 mod responses;
 #[cfg(test)]
 pub(crate) mod samples_tests;
@@ -23,6 +26,7 @@ use crate::json::Field;
 use crate::reading::Reading;
 use crate::repair::Document;
 use crate::translate::{Intake, IntakeRow, Reasoning};
+pub use request::{Api, Conversation, RequestBody, request_body};
 pub(crate) use responses::is_sealed_kind;
 pub(crate) use told::holds_sealed;
 pub use told::is_sealed;

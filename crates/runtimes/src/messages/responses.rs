@@ -232,9 +232,14 @@ pub(super) fn claims(elements: &[Field<'_>]) -> Option<Confidence> {
 
 /// Writes a conversation as the API takes it, item by item.
 pub(super) fn encode(entries: &[Entry]) -> String {
-    let mut items: Vec<String> = Vec::new();
     let system = entries.iter().filter(|entry| is_instruction(entry) && entry.meta.visibility.agent);
-    items.extend(system.filter_map(|entry| said("developer", &entry.parts)));
+    let system = system.filter_map(|entry| said("developer", &entry.parts));
+    list(system.chain(elements(entries)))
+}
+
+/// Writes what was said, item by item.
+pub(super) fn elements(entries: &[Entry]) -> Vec<String> {
+    let mut items: Vec<String> = Vec::new();
     // The item itself comes, too.
     let told: Vec<Entry> = entries.iter().filter(|entry| !is_sealed(entry)).cloned().collect();
     for turn in turns(&told) {
@@ -253,7 +258,7 @@ pub(super) fn encode(entries: &[Entry]) -> String {
             items.extend(said("user", &turn.parts));
         }
     }
-    list(items)
+    items
 }
 
 fn answer(turn: &Turn, items: &mut Vec<String>) {

@@ -19,7 +19,12 @@ pub(super) fn write(
 ) -> Result<CheckpointFileMade, Fault> {
     let id = ctx(engine, &request.ctx)?;
     let request = GuardRequest {
-        ctx: id.to_string(),
+        ctx: Some(id.to_string()),
+        entries: None,
+        limits: None,
+        task: None,
+        completed: Vec::new(),
+        compacts: false,
         window: request.window,
         counter: None,
         overhead_tokens: 0,

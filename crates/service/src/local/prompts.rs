@@ -1,6 +1,7 @@
 //! The facet `Prompts` over a store of this machine.
 
 mod context;
+mod given;
 mod guard;
 mod window;
 
@@ -12,7 +13,7 @@ use stemmata_api::v1::{
     TurnWindowRequest, TurnWindowShown,
 };
 use stemmata_api::{Answer, Code, Problem, Prompts};
-use stemmata_engine::{Engine, NewIds, PromptOf, PromptWanted};
+use stemmata_engine::{ChosenCounter, Engine, NewIds, PromptMade, PromptOf, PromptWanted};
 use stemmata_model::{Entry, EntryId, EventSeq, LedgerId, Part, Party, Role, Tokens, Topic};
 use stemmata_prompt::assemble::Mode;
 use stemmata_prompt::profile::Profile;
@@ -23,7 +24,7 @@ use stemmata_prompt::strategy::{
 use stemmata_store::{EventQuery, StoreError};
 
 use super::counters::counter;
-use super::{Local, bad_request, recall, turns};
+use super::{Local, bad_request, messages, recall, turns};
 use crate::fault::Fault;
 use crate::wire;
 
@@ -148,7 +149,19 @@ fn topics_of(engine: &Engine, ledger: &LedgerId, strategy: &Strategy) -> Result<
     Ok(known)
 }
 
-pub(super) fn assembled(engine: &Engine, request: &AssembleRequest) -> Result<Assembled, Fault> {
+fn assembled(engine: &Engine, request: &AssembleRequest) -> Result<Assembled, Fault> {
+    let (made, counter) = made(engine, request)?;
+    let messages = request.messages.map(|api| messages::of_prompt(&made.text, &made.trace, api));
+    let mut assembled = wire::prompt::assembled(made, &counter, request.trace);
+    if let Some((messages, note)) = messages {
+        assembled.messages = Some(messages);
+        assembled.notes.extend(note);
+    }
+    Ok(assembled)
+}
+
+/// Makes a prompt, and says what counted its tokens.
+fn made(engine: &Engine, request: &AssembleRequest) -> Result<(PromptMade, ChosenCounter), Fault> {
     let of = PromptOf { ledger: request.ledger.clone(), session: request.session.clone(), tip: None };
     let read = Read::of(&request.strategy, request.profile.as_deref(), request.agent.clone())?;
     let counter = counter(engine, request.counter.as_deref(), request.model.as_deref())?;
@@ -173,14 +186,14 @@ pub(super) fn assembled(engine: &Engine, request: &AssembleRequest) -> Result<As
         logs_metrics: request.records_metrics,
         ..PromptWanted::new(&read.profile, &read.strategy, &counter)
     };
-    let mut made = wire::prompt::assembled(engine.assemble(&of, &wanted)?, &counter);
+    let mut made = engine.assemble(&of, &wanted)?;
     let last = made.trace.through.as_deref().and_then(|last| last.parse::<EventSeq>().ok());
     made.notes.extend(beyond("through", through, last));
     made.notes.extend(match (after, through) {
         (Some(after), Some(through)) if after > through => Some(after_through(after, through)),
         _ => beyond("after", after, last),
     });
-    Ok(made)
+    Ok((made, counter))
 }
 
 /// Says that a prompt of what came after one event and up to an earlier one has nothing of either.

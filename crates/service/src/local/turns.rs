@@ -1,34 +1,33 @@
 //! Turns: requests read once, and what the engine stored as the wire has it.
 
+pub(super) mod entry;
 mod images;
-mod window;
+pub(super) mod window;
 
 use stemmata_api::v1::{
     BeginTurnRequest, MarkTurnEntriesRequest, NewEvent, PROVIDER_ERROR_BYTES_MAX, RecoverTurnRequest,
     TURN_ENTRIES_MAX, TurnBegun, TurnContext, TurnEntriesMarked, TurnEntry, TurnMadeRequest, TurnOf,
-    TurnRecovered, TurnStored, TurnUsage, TurnWindow, TurnWindowReport, TurnWindowRequest, TurnWindowSample,
+    TurnRecovered, TurnStored, TurnWindow, TurnWindowReport, TurnWindowRequest, TurnWindowSample,
     TurnWindowShown,
 };
-use stemmata_api::{Code, Problem, RawJson};
+use stemmata_api::{Code, Problem};
 use stemmata_engine::prompt::assemble::TaskFacts;
-use stemmata_engine::prompt::guard::{Class, ContentType, Ratio, Row};
+use stemmata_engine::prompt::guard::Ratio;
 use stemmata_engine::prompt::window::{Report, overflow_of};
 use stemmata_engine::{
-    self as engine, BeginTurn, Engine, EngineError, EntryHint, EntryMark, NewIds, PromptWanted,
-    REQUEST_BYTES_MAX, SameCall, StepTaken, TASK_TEXT_BYTES_MAX, TurnGuard, TurnMade,
+    self as engine, BeginTurn, Engine, EngineError, EntryMark, NewIds, PromptWanted, REQUEST_BYTES_MAX,
+    SameCall, StepTaken, TurnGuard, TurnMade,
 };
-use stemmata_model::{Entry, EntryId, EntryKind, Note, NoteCode, Part, Role, Usage, Visibility};
+use stemmata_model::{EntryId, Note, NoteCode, Role};
 
+use self::entry::{entry, hint, of_wire};
 pub(super) use self::window::Rules;
 use self::window::{Named, OfSession};
 use super::counters::counter;
 use super::prompts::{Read, budget, mode};
-use super::{bad_request, ctx, ledgers};
+use super::{bad_request, ctx, ledgers, messages};
 use crate::fault::Fault;
 use crate::wire;
-
-/// The names of roles, as requests write them.
-const ROLES: [(&str, Role); 3] = [("user", Role::User), ("assistant", Role::Assistant), ("tool", Role::Tool)];
 
 pub(super) fn begin(
     engine: &Engine,
@@ -62,19 +61,14 @@ fn begin_once(
     if let (Some(id), true) = (&request.request, names_session) {
         turn.session = engine.session_of_request(&turn.ledger, &turn.agent, id)?.unwrap_or(turn.session);
     }
-    let context = match &request.context {
-        None => engine::TurnContext::None,
-        Some(TurnContext::Resume(of)) => engine::TurnContext::Resume(ctx(engine, of)?),
-        Some(TurnContext::Fork(fork)) => {
-            engine::TurnContext::Fork { ctx: ctx(engine, &fork.ctx)?, at: fork.at.clone() }
-        }
-    };
+    let context = context(engine, request.context.as_ref())?;
     let from = match &context {
         engine::TurnContext::None => None,
         engine::TurnContext::Resume(ctx) | engine::TurnContext::Fork { ctx, .. } => Some(*ctx),
     };
     let (ledger, session) = (turn.ledger.clone(), turn.session.clone());
-    let said = entry(&request.said, ids).map_err(|reason| bad_request("said", reason))?;
+    let new_id = || ids.session().to_string();
+    let said = entry(&request.said, &new_id).map_err(|reason| bad_request("said", reason))?;
     if said.role != Role::User {
         let reason = format!("its role is `{}`: a turn begins with what a `user` says", request.said.role);
         return Err(bad_request("said", reason));
@@ -105,6 +99,14 @@ fn begin_once(
             }))?
         }
     };
+    let mut notes: Vec<Note> = begun.notes.iter().cloned().chain(unguarded).collect();
+    let mut messages = None;
+    if let Some(api) = request.messages {
+        let (made, told) = messages::of_turn(engine, &turn, (begun.said, begun.prompt.as_ref()), api)?;
+        messages = Some(made);
+        notes.extend(told);
+    }
+    let trace = request.prompt.as_ref().and_then(|prompt| prompt.trace);
     let (head, cut_prompt) = begun.opened.map_or((None, None), |opened| (Some(opened.head), opened.prompt));
     Ok(TurnBegun {
         ledger,
@@ -113,8 +115,12 @@ fn begin_once(
         head,
         cut_prompt,
         window: of.zip(begun.window).map(|(of, report)| of.report(report)),
-        prompt: begun.prompt.zip(counted).map(|(made, counter)| wire::prompt::assembled(made, &counter)),
-        notes: begun.notes.iter().cloned().chain(unguarded).collect(),
+        prompt: begun
+            .prompt
+            .zip(counted)
+            .map(|(made, counter)| wire::prompt::assembled(made, &counter, trace)),
+        messages,
+        notes,
     })
 }
 
@@ -171,11 +177,6 @@ fn named_in(request: &TurnMadeRequest) -> Named<'_> {
     let answer = request.entries.iter().rev().find(|entry| entry.model.is_some());
     let reported = answer.and_then(|answer| answer.usage).map(|usage| Report::of(of_wire(usage)).tokens);
     Named { model: answer.and_then(|answer| answer.model.as_deref()), reported }
-}
-
-fn of_wire(usage: TurnUsage) -> Usage {
-    let TurnUsage { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = usage;
-    Usage { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens }
 }
 
 pub(super) fn show_window(
@@ -286,6 +287,16 @@ fn turn(of: &TurnOf, ids: &dyn NewIds) -> Result<engine::TurnOf, Fault> {
     })
 }
 
+fn context(engine: &Engine, context: Option<&TurnContext>) -> Result<engine::TurnContext, Fault> {
+    Ok(match context {
+        None => engine::TurnContext::None,
+        Some(TurnContext::Resume(of)) => engine::TurnContext::Resume(ctx(engine, of)?),
+        Some(TurnContext::Fork(fork)) => {
+            engine::TurnContext::Fork { ctx: ctx(engine, &fork.ctx)?, at: fork.at.clone() }
+        }
+    })
+}
+
 fn facts(request: &BeginTurnRequest) -> TaskFacts {
     TaskFacts {
         phase: request.phase.clone(),
@@ -306,7 +317,7 @@ fn made(request: &TurnMadeRequest, ids: &dyn NewIds) -> Result<(engine::TurnOf, 
     for (at, one) in request.entries.iter().enumerate() {
         let bad = |reason| bad_request("entries", format!("entry {}: {reason}", at + 1));
         let named = TurnEntry { id: one.id.clone().or_else(|| near_id(&request.entries, at)), ..one.clone() };
-        let read = entry(&named, ids).map_err(bad)?;
+        let read = entry(&named, &|| ids.session().to_string()).map_err(bad)?;
         hints.extend(hint(one, &read).map_err(bad)?);
         entries.push(read);
     }
@@ -345,103 +356,4 @@ fn near_id(entries: &[TurnEntry], at: usize) -> Option<String> {
     let behind =
         || behind.iter().zip(0..).find_map(|(entry, far)| Some(format!("{}-{far}", entry.id.as_ref()?)));
     before.or_else(behind)
-}
-
-/// Reads what the caller knows of an entry, or says what is wrong with it.
-fn hint(entry: &TurnEntry, read: &Entry) -> Result<Option<EntryHint>, String> {
-    let Some(hint) = &entry.hint else { return Ok(None) };
-    let unknown = |what: &str, name: &str, known: Vec<&str>| {
-        format!("`{what}` of its `hint` is `{name}`, and is one of {}", known.join(", "))
-    };
-    let content = hint.content.as_deref().map(|name| {
-        ContentType::read(name)
-            .ok_or_else(|| unknown("content", name, ContentType::ALL.map(ContentType::as_str).to_vec()))
-    });
-    let row = hint
-        .row
-        .as_deref()
-        .map(|name| Row::read(name).ok_or_else(|| unknown("row", name, Row::ALL.map(Row::as_str).to_vec())));
-    let class = hint.class.as_deref().map(|name| {
-        Class::read(name).ok_or_else(|| unknown("class", name, Class::ALL.map(Class::as_str).to_vec()))
-    });
-    if hint.task.as_ref().is_some_and(|task| task.len() > TASK_TEXT_BYTES_MAX) {
-        return Err(format!("`task` of its `hint` has more than {TASK_TEXT_BYTES_MAX} bytes"));
-    }
-    Ok(Some(EntryHint {
-        task: hint.task.clone(),
-        content: content.transpose()?,
-        row: row.transpose()?,
-        class: class.transpose()?,
-        reference_count: hint.references,
-        is_essential: hint.essential,
-        ..EntryHint::new(read.id.clone())
-    }))
-}
-
-/// Kinds of entries that a caller gives. The others change what is seen of a session, or are of other programs.
-const KINDS: [EntryKind; 5] = [
-    EntryKind::Message,
-    EntryKind::ToolResult,
-    EntryKind::ToolResultArchived,
-    EntryKind::ToolSummary,
-    EntryKind::Instruction,
-];
-
-/// Reads an entry, or says what is wrong with it.
-fn entry(entry: &TurnEntry, ids: &dyn NewIds) -> Result<Entry, String> {
-    let role = ROLES.iter().find(|(name, _)| *name == entry.role).map(|(_, role)| *role);
-    let role =
-        role.ok_or_else(|| format!("`role` is `{}`, and is one of user, assistant, tool", entry.role))?;
-    let fits = match role {
-        Role::Assistant => entry.results.is_empty(),
-        Role::Tool => entry.calls.is_empty() && entry.thinking.is_none(),
-        _ => entry.calls.is_empty() && entry.results.is_empty() && entry.thinking.is_none(),
-    };
-    if !fits {
-        return Err(
-            "an assistant thinks and calls, a tool returns results, and a user does neither".to_owned()
-        );
-    }
-    if role != Role::User && !entry.images.is_empty() {
-        return Err("a user shows `images`; those of a tool are in its result".to_owned());
-    }
-    let mut parts = Vec::new();
-    parts.extend(entry.thinking.clone().map(|text| Part::Thinking {
-        text,
-        signature: None,
-        encrypted: None,
-    }));
-    parts.extend(entry.text.clone().filter(|text| !text.is_empty()).map(Part::Text));
-    parts.extend(entry.calls.iter().map(|call| Part::ToolCall {
-        call_id: call.id.clone(),
-        name: call.name.clone(),
-        arguments: RawJson::as_str(&call.input).to_owned(),
-    }));
-    for result in &entry.results {
-        let shown = result.images.iter().map(images::read).collect::<Result<Vec<_>, _>>()?;
-        let text = Part::Text(result.text.clone());
-        let returned = std::iter::once(text).chain(shown).collect();
-        let (call_id, is_error) = (result.id.clone(), result.is_error);
-        parts.push(Part::ToolResult { call_id, is_error, parts: returned });
-    }
-    parts.extend(entry.images.iter().map(images::read).collect::<Result<Vec<_>, _>>()?);
-    if parts.is_empty() {
-        return Err("it says nothing".to_owned());
-    }
-    // A random id: a caller that may repeat a call gives one of its own, or an id of the call.
-    let id = entry.id.clone().unwrap_or_else(|| ids.session().to_string());
-    let id = EntryId::new(id).map_err(|error| format!("`id`: {error}"))?;
-    let mut said = Entry::said(id, role, parts);
-    if let Some(kind) = &entry.kind {
-        let known = KINDS.iter().find(|known| known.as_str() == kind);
-        let names = KINDS.map(|kind| kind.as_str().to_owned()).join(", ");
-        said.kind = known.cloned().ok_or_else(|| format!("`kind` is `{kind}`, and is one of {names}"))?;
-    }
-    let Visibility { agent, user } = said.meta.visibility;
-    said.meta.visibility =
-        Visibility { agent: entry.agent_visible.unwrap_or(agent), user: entry.user_visible.unwrap_or(user) };
-    said.meta.model.clone_from(&entry.model);
-    said.meta.stop_reason.clone_from(&entry.stop_reason);
-    said.meta.usage = entry.usage.map(of_wire);
-    Ok(said)
 }

@@ -3,21 +3,33 @@
 use stemmata_api::v1;
 use stemmata_engine::{ChosenCounter, PromptMade};
 use stemmata_model::{FactorFrom, TokenCounter};
+use stemmata_prompt::assemble::summary;
 use stemmata_prompt::strategy::{Finding, Shipped};
 
-/// Returns a prompt, and what counted its tokens.
-pub(crate) fn assembled(made: PromptMade, counter: &ChosenCounter) -> v1::Assembled {
-    let mut notes = counter.notes.clone();
-    notes.extend(made.notes.clone());
-    notes.extend(lacks(&made.trace));
+/// Returns a prompt with as much of its trace as was asked for, and what counted its tokens.
+pub(crate) fn assembled(
+    made: PromptMade,
+    counter: &ChosenCounter,
+    detail: Option<v1::TraceDetail>,
+) -> v1::Assembled {
+    let notes = notes(&made.trace, &made.notes, counter);
+    let detail = detail.unwrap_or(v1::TraceDetail::Summary);
+    let is_full = detail == v1::TraceDetail::Full;
     v1::Assembled {
-        metrics: super::raw(&made.metrics),
+        trace_summary: (detail == v1::TraceDetail::Summary).then(|| summary(&made.trace)),
+        metrics: is_full.then(|| super::raw(&made.metrics)),
         notes,
         prompt: made.text,
         counter: counter.spec.to_string(),
         counted: counted(counter),
-        trace: made.trace,
+        trace: is_full.then_some(made.trace),
+        messages: None,
     }
+}
+
+/// Returns what is to be said of a prompt: of its counter, of its making, and of what it lacks.
+pub(crate) fn notes(trace: &v1::PromptTrace, made: &[v1::Note], counter: &ChosenCounter) -> Vec<v1::Note> {
+    counter.notes.iter().chain(made).cloned().chain(lacks(trace)).collect()
 }
 
 /// Says where a prompt is not what its strategy wants: larger than its budget, or cut.

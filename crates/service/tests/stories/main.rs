@@ -5,8 +5,10 @@
 mod chains;
 mod door;
 mod give_back;
+mod given;
 mod maintain;
 mod prompts;
+mod provider;
 mod refused;
 mod rows;
 mod stage;

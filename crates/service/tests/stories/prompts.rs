@@ -3,7 +3,8 @@
 use stemmata_api::v1::{
     AppendRequest, AssembleRequest, BeginTurnRequest, CheckStrategyRequest, ContextOf, ContextRequest,
     Durability, KeptPromptOf, NewEvent, PromptTrigger, RecallRequest, StrategyFormat, StrategyRequest,
-    StrategySource, TurnBegun, TurnContext, TurnEntry, TurnFork, TurnMadeRequest, TurnOf, TurnPrompt,
+    StrategySource, TraceDetail, TurnBegun, TurnContext, TurnEntry, TurnFork, TurnMadeRequest, TurnOf,
+    TurnPrompt,
 };
 use stemmata_api::{Answer, Service};
 use stemmata_model::{EventSeq, LedgerId, Party, SessionId, Template};
@@ -32,6 +33,8 @@ fn asked(strategy: &str) -> AssembleRequest {
         task: None,
         iteration: None,
         records_metrics: false,
+        trace: Some(TraceDetail::Full),
+        messages: None,
     }
 }
 
@@ -82,6 +85,7 @@ fn begin(session: &str) -> BeginTurnRequest {
         pin: false,
         prompt: None,
         window: None,
+        messages: None,
     }
 }
 
@@ -209,7 +213,8 @@ fn what_a_request_for_a_prompt_cannot_mean_is_refused() {
     refused(service.context(&missing), "no_event_with_text", "its last event is");
     let future = asked(&source(",\"amount\":1,\"since\":\"2999-01-01T00:00:00Z\""));
     let made = service.assemble(&future).expect("a prompt");
-    let plan = made.trace.candidates.iter().find(|one| one.id == "source:PLAN_READY:0").expect("listed");
+    let trace = made.trace.expect("all of it was asked for");
+    let plan = trace.candidates.iter().find(|one| one.id == "source:PLAN_READY:0").expect("listed");
     assert_eq!((plan.decision.as_str(), plan.reason.as_str()), ("skipped", "empty"));
     let of = ContextOf::Kept(KeptPromptOf { ledger: ledger(), session: None, model: None });
     let request = ContextRequest { of, compares: false, before: None };
@@ -246,7 +251,7 @@ fn tokens_are_counted_as_the_model_counts_them_and_the_same_counter_gives_the_sa
     ] {
         let prompt = made(model, None);
         assert_eq!(
-            (prompt.counter.as_str(), prompt.trace.counter.as_deref()),
+            (prompt.counter.as_str(), prompt.trace.as_ref().and_then(|trace| trace.counter.as_deref())),
             (counter, Some(counter)),
             "{model:?}"
         );
@@ -277,6 +282,7 @@ fn a_model_shows_its_window_and_where_clients_compact_in_it() {
         after: None,
         iteration: None,
         records_metrics: false,
+        trace: None,
     };
     service.begin_turn(&BeginTurnRequest { prompt: Some(prompt), ..begin("s1") }).expect("begun");
     let report = |model: &str| {
@@ -317,6 +323,7 @@ fn a_turn_begins_once_and_never_twice_from_another_context() {
         after: None,
         iteration: None,
         records_metrics: false,
+        trace: None,
     };
     let request = BeginTurnRequest { prompt: Some(prompt), ..begin("s1") };
     let begun = service.begin_turn(&request).expect("begun");
@@ -379,6 +386,7 @@ fn a_continuation_says_the_profile_again_where_it_changed() {
             after,
             iteration: None,
             records_metrics: false,
+            trace: None,
         };
         let prompted = TurnEntry { id: Some(format!("u{number}")), ..said("go on") };
         let request = BeginTurnRequest { said: prompted, prompt: Some(prompt), ..begin("c") };

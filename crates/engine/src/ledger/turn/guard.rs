@@ -5,6 +5,7 @@
 mod act;
 mod archive;
 mod checkpoint;
+mod conversation;
 mod known;
 mod marks;
 mod recover;
@@ -31,22 +32,24 @@ use crate::error::{EngineError, Refusal, Result};
 use crate::verbs::compact::{CompactWanted, CompactWith};
 
 pub use checkpoint::{CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX};
+pub use conversation::TurnConversation;
 pub use known::WindowSample;
 pub use marks::{EntryMark, Marked};
 pub use recover::Recovered;
 pub use told::EntryHint;
 
 pub(super) use act::Acted;
+pub(crate) use act::gone;
 pub(super) use checkpoint::{PlacedReasons, reasons_in};
 pub(crate) use told::WorkTold;
 pub(super) use told::hints_event;
-pub(super) use window::said_of;
+pub(crate) use window::said_of;
 
 use summaries::Asked;
 use window::SessionWindow;
 
 /// What is said of calls that repeat an id: no provider takes two of one.
-const CALLS_NAMED_APART: &str = "tool calls have the id of another call, and the model is given them and their results with an id of their own";
+pub(crate) const CALLS_NAMED_APART: &str = "tool calls have the id of another call, and the model is given them and their results with an id of their own";
 
 /// A compaction's summary takes an eighth of the window at most.
 const SUMMARY_SHARE: u64 = 8;

@@ -36,6 +36,11 @@ pub(super) fn recent(window: &[Entry], keep: KeepRecent) -> Result<Covered> {
     Ok(Covered { from: 0, to })
 }
 
+/// Returns the first entry that a compaction keeps, of entries that are in no chain.
+pub(crate) fn recent_of(window: &[Entry], keep: KeepRecent) -> Result<usize> {
+    recent(window, keep).map(|covered| covered.to)
+}
+
 /// Finds what an earlier compaction of the window covered, by the entries of the context after it. `None` where it kept nothing
 /// behind that, or split the window where we may not.
 pub(super) fn as_earlier(window: &[Entry], after: &[Entry]) -> Option<Covered> {

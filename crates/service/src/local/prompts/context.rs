@@ -4,12 +4,12 @@ use stemmata_api::v1::{
     AssembleRequest, ContextOf, ContextReport, ContextRequest, KeptPromptOf, ModelWindow, Note,
 };
 use stemmata_api::{Code, Problem};
-use stemmata_engine::{Engine, KeptPrompt};
+use stemmata_engine::{Engine, KeptPrompt, PromptMade};
 use stemmata_model::{EventSeq, LedgerId, SessionId};
 use stemmata_store::StoreError;
 
+use super::has_event;
 use super::window::{images, window};
-use super::{assembled, has_event};
 use crate::fault::Fault;
 use crate::local::bad_request;
 use crate::wire;
@@ -36,25 +36,24 @@ pub(super) fn report(engine: &Engine, request: &ContextRequest) -> Result<Contex
 
 fn made(engine: &Engine, asked: &AssembleRequest, before: Option<EventSeq>) -> Result<ContextReport, Fault> {
     let asked = AssembleRequest { records_metrics: false, ..asked.clone() };
-    let later = assembled(engine, &asked)?;
+    let (later, counter) = super::made(engine, &asked)?;
+    let PromptMade { text, trace, notes, .. } = later;
     let mut report = ContextReport {
         session: None,
         said: None,
-        counter: Some(later.counter),
+        counter: Some(counter.spec.to_string()),
         window: model_window(engine, asked.model.as_deref(), (&asked.ledger, asked.session.as_ref()))?,
-        images: images(&later.trace, asked.model.as_deref()),
-        trace: later.trace,
+        images: images(&trace, asked.model.as_deref()),
+        notes: wire::prompt::notes(&trace, &notes, &counter),
+        trace,
         before: None,
         changes: Vec::new(),
-        notes: later.notes,
     };
     if before.is_some() {
         // What began the later turn is no part of the earlier prompt.
-        let earlier = assembled(engine, &AssembleRequest { through: before, trigger: None, ..asked })?;
-        report.changes = wire::prompt::changes(
-            (Some(&earlier.prompt), &earlier.trace),
-            (Some(&later.prompt), &report.trace),
-        );
+        let (earlier, _) = super::made(engine, &AssembleRequest { through: before, trigger: None, ..asked })?;
+        report.changes =
+            wire::prompt::changes((Some(&earlier.text), &earlier.trace), (Some(&text), &report.trace));
         report.before = Some(earlier.trace);
     }
     Ok(report)

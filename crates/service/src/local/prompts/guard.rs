@@ -10,17 +10,29 @@ use stemmata_engine::{
 };
 use stemmata_model::{Timestamp, TokenCounter as _, Tokens};
 
+use super::given;
 use super::window::{REPORTED, client_window};
 use crate::fault::Fault;
 use crate::local::counters::counter_or_estimate;
-use crate::local::ctx;
+use crate::local::turns::window::ratio;
+use crate::local::{bad_request, ctx};
 
 pub(in crate::local) fn report(
     engine: &Engine,
     request: &GuardRequest,
     (rules, now): (&WindowRules, Timestamp),
 ) -> Result<GuardReport, Fault> {
-    let live = engine.live_window(ctx(engine, &request.ctx)?)?;
+    let named = match (&request.ctx, &request.entries) {
+        (Some(named), None) => named,
+        (None, Some(entries)) => return given::report(engine, (request, entries), (rules, now)),
+        (None, None) => return Err(bad_request("ctx", "name a commit, or send `entries`")),
+        (Some(_), Some(_)) => {
+            return Err(bad_request("entries", "the request names a commit, too: one of them is judged"));
+        }
+    };
+    given::refuse_beside_commit(request)?;
+    let ctx = ctx(engine, named)?;
+    let live = engine.live_window(ctx)?;
     let (counter, note) = counter_or_estimate(engine, request.counter.as_deref(), live.model.as_deref())?;
     let guarded = |limit: Tokens| -> Result<GuardReport, Fault> {
         let window = Window::new(rules.limits(limit)).map_err(|error| window_bad(error.to_string()))?;
@@ -49,7 +61,7 @@ pub(in crate::local) fn report(
     };
     report.counter = counter.name();
     report.notes.extend(note);
-    report.notes.extend(engine.note_of_origin(live.ctx)?);
+    report.notes.extend(engine.note_of_origin(ctx)?);
     Ok(report)
 }
 
@@ -97,17 +109,23 @@ fn unjudged(report: GuardReport) -> GuardReport {
     }
 }
 
-fn window_bad(detail: String) -> Fault {
+pub(super) fn window_bad(detail: impl Into<String>) -> Fault {
     Problem::new(Code::WindowBad, detail).into()
 }
 
 fn wired(guarded: Guarded, live: &LiveWindow, window: &Window) -> GuardReport {
-    #[expect(clippy::cast_precision_loss, reason = "millionths of a window, far below 2^52")]
-    let ratio = guarded.ratio.0 as f64 / 1_000_000.0;
+    let client = by_id(&live.runtime)
+        .and_then(|client| client_window(client, live.model.as_deref(), live.window_tokens));
+    let report = judged(guarded, window);
+    GuardReport { ctx: live.ctx, hidden: live.hidden_entries, model: live.model.clone(), client, ..report }
+}
+
+/// Returns what was judged, without what is known of whose window it is.
+pub(super) fn judged(guarded: Guarded, window: &Window) -> GuardReport {
     GuardReport {
-        ctx: live.ctx,
+        ctx: None,
         zone: guarded.zone.as_str().to_owned(),
-        ratio,
+        ratio: ratio(guarded.ratio.0),
         tokens: guarded.tokens.0,
         tokens_from: if guarded.is_reported { "usage" } else { "count" }.to_owned(),
         overhead_tokens: guarded.overhead.0,
@@ -127,11 +145,11 @@ fn wired(guarded: Guarded, live: &LiveWindow, window: &Window) -> GuardReport {
             largest: Some(overflow.largest).filter(|entry| !is_overhead(entry)),
         }),
         items: guarded.items.into_iter().map(item).collect(),
-        hidden: live.hidden_entries,
+        hidden: 0,
         counter: String::new(),
-        model: live.model.clone(),
-        client: by_id(&live.runtime)
-            .and_then(|client| client_window(client, live.model.as_deref(), live.window_tokens)),
+        model: None,
+        client: None,
+        given: None,
         notes: guarded.notes.clone(),
     }
 }

@@ -145,12 +145,7 @@ impl OfSession {
                 return Ok((None, why.as_deref().map(unguarded)));
             }
         };
-        let config = WindowConfig::new(WindowConfigSettings {
-            window: rules.limits(Tokens(limit)),
-            compact: compact(&asked, &rules.compact)?,
-            output: OutputLimits::default(),
-        })
-        .map_err(|error| Fault::from(Problem::new(Code::WindowBad, error.to_string())))?;
+        let config = config(&asked, Tokens(limit), rules)?;
         let (counter, note) = counter_or_estimate(engine, asked.counter.as_deref(), name.as_deref())?;
         let compacts_with_model = match asked.compact_with.as_deref() {
             None => rules.asks_model,
@@ -285,6 +280,20 @@ fn is_missing(problem: &Problem) -> bool {
     problem.code == Code::NoModel.row().code && !problem.about.contains_key("setting")
 }
 
+/// Returns the limits of a window: those that a request names, and the configured ones for the others.
+pub(in crate::local) fn config(
+    asked: &TurnWindow,
+    limit: Tokens,
+    rules: &WindowRules,
+) -> Result<WindowConfig, Fault> {
+    let settings = WindowConfigSettings {
+        window: rules.limits(limit),
+        compact: compact(asked, &rules.compact)?,
+        output: OutputLimits::default(),
+    };
+    WindowConfig::new(settings).map_err(|error| Problem::new(Code::WindowBad, error.to_string()).into())
+}
+
 /// Returns the settings that a request names, and the configured ones for the others.
 fn compact(asked: &TurnWindow, configured: &CompactSettings) -> Result<CompactSettings, Fault> {
     let count =
@@ -306,14 +315,14 @@ fn compact(asked: &TurnWindow, configured: &CompactSettings) -> Result<CompactSe
     })
 }
 
-pub(super) fn ratio(millionths: u64) -> f64 {
+pub(in crate::local) fn ratio(millionths: u64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "millionths of a window, far below 2^52")]
     let ratio = millionths as f64 / 1_000_000.0;
     ratio
 }
 
 /// Returns an entry as the wire has it.
-fn entry(entry: &Entry) -> WindowEntry {
+pub(in crate::local) fn entry(entry: &Entry) -> WindowEntry {
     let texts = |is: fn(&Part) -> Option<&str>| {
         let texts: Vec<&str> = entry.parts.iter().filter_map(is).collect();
         (!texts.is_empty()).then(|| texts.join("\n"))

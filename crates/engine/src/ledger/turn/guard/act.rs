@@ -424,7 +424,7 @@ pub(super) fn shrunk(guard: &TurnGuard<'_>, boundary: Boundary) -> Option<Window
 }
 
 /// Returns the entries that go by a plan. An id that also stays is of two entries, and hiding one would hide both.
-fn gone(plan: &PrunePlan) -> Vec<TurnPruned> {
+pub(crate) fn gone(plan: &PrunePlan) -> Vec<TurnPruned> {
     let kept: std::collections::HashSet<&EntryId> =
         plan.decisions.iter().filter(|decision| decision.is_kept).map(|decision| &decision.id).collect();
     let gone = plan.decisions.iter().filter(|decision| !decision.is_kept);

@@ -110,6 +110,33 @@ pub(crate) struct WorkTold {
 }
 
 impl WorkTold {
+    /// Returns what a program says of its work beside entries that are in no session: which task is the current one, and which are
+    /// done. What the last prompt began is of the current one.
+    pub(crate) fn given_by(
+        (task, completed): (Option<&TurnTask>, &[String]),
+        hints: &[EntryHint],
+        prompt: Option<&EntryId>,
+    ) -> Result<Self> {
+        let mut told = Self::default();
+        for name in completed {
+            told.node(name).is_completed = true;
+        }
+        for name in hints.iter().filter_map(|hint| hint.task.as_deref()) {
+            told.node(name);
+        }
+        if let Some(task) = task {
+            told.begin(&task.id, task.depends_on.clone());
+        }
+        told.prompts.extend(prompt.map(|prompt| (prompt.clone(), told.current.clone())));
+        told.hints = hints.iter().map(|hint| (hint.entry.clone(), hint.clone())).collect();
+        match told.finish() {
+            Err(error @ TaskGraphError::Cycle { .. }) => {
+                Err(refused(Refusal::TaskCycle, format!("{error}; leave one of them out of `depends_on`")))
+            }
+            _ => Ok(told),
+        }
+    }
+
     /// Returns the tasks, where a turn named one.
     pub(crate) fn given(&self) -> Option<GivenTasks<'_>> {
         let current = self.current.as_deref()?;

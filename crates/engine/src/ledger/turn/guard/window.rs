@@ -46,7 +46,7 @@ pub(in crate::ledger::turn) struct SessionWindow {
 const NAMED_MAX: usize = 8;
 
 /// Says what was done about calls and results, where something was.
-pub(in crate::ledger::turn) fn said_of(ids: &[String], code: NoteCode, what: &str) -> Option<Note> {
+pub(crate) fn said_of(ids: &[String], code: NoteCode, what: &str) -> Option<Note> {
     let named: Vec<String> = ids.iter().map(|id| format!("`{id}`")).collect();
     (!ids.is_empty()).then(|| Note::new(code, format!("{what}: {}", listed(&named, NAMED_MAX))))
 }
