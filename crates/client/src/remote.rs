@@ -157,13 +157,8 @@ impl Remote {
             let detail = format!("the request is {} bytes long as a URL, which is too long", url.len());
             return Err(Box::new(Problem::new(Code::TooLarge, detail)));
         }
-        let request = ureq::http::Request::builder().uri(url).header(header::ACCEPT, accept).method(
-            match head.method {
-                Method::Get => "GET",
-                Method::Post => "POST",
-                Method::Patch => "PATCH",
-            },
-        );
+        let request =
+            ureq::http::Request::builder().uri(url).header(header::ACCEPT, accept).method(head.method.name());
         let bad = |error: ureq::http::Error| self.failed(&error.into());
         let sent = match (content, &parts.body) {
             (Some((mut content, media_type)), _) => {

@@ -76,9 +76,9 @@ pub use guard::{
     GuardWanted, Guarded, GuardedItem, LiveWindow, is_overhead, known_window, window_within_model,
 };
 pub use home::{
-    Calls, Clients, HeldSession, Holding, Home, HomeNote, HomeOptions, MachineFacts, Marker, Markers,
-    NotTakenUp, Process, Quota, QuotaPlan, ShownFiles, StreamProof, Streams, TakeUpLimits, TrustedRules,
-    VaultFiles, create_private, modified,
+    Begun, Calls, Clients, Deed, HeldSession, Holding, Home, HomeNote, HomeOptions, MachineFacts, Marker,
+    Markers, NotTakenUp, Process, Quota, QuotaPlan, ShownFiles, StreamProof, Streams, TakeUpLimits,
+    TrustedRules, VaultFiles, create_private, modified,
 };
 pub use ledger::{
     Adopt, BeginTurn, CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, Cluster, EntryHint, EntryMark, EventFilter,

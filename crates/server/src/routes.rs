@@ -50,12 +50,14 @@ pub(crate) fn router(
             Method::Get => MethodFilter::GET,
             Method::Post => MethodFilter::POST,
             Method::Patch => MethodFilter::PATCH,
+            Method::Put => MethodFilter::PUT,
+            Method::Delete => MethodFilter::DELETE,
         };
         let handler = move |State(shared): State<Shared>,
                             path: Result<RawPathParams, RawPathParamsRejection>,
                             request: Request<Body>| async move {
             let logged = Logged::begin(row.head(), &request);
-            let answered = answer(&shared, row, path, request).await;
+            let answered = answer(&shared, (row, logged.id.clone()), path, request).await;
             logged.end(answered.unwrap_or_else(|problem| reply::problem(&problem)))
         };
         router = router.route(row.head().path, on(method, handler));
@@ -108,7 +110,7 @@ impl Logged {
 
 async fn answer(
     shared: &Shared,
-    row: &'static dyn Row,
+    (row, id): (&'static dyn Row, HeaderValue),
     path: Result<RawPathParams, RawPathParamsRejection>,
     mut request: Request<Body>,
 ) -> Answer<Response> {
@@ -127,7 +129,8 @@ async fn answer(
     let service = Arc::clone(&shared.service);
     let answer = shared.pool.run(move |cancel| {
         let _memory = memory;
-        row.call(service.as_ref(), &parts, &Control { cancel: Some(cancel), ..Control::none() })
+        let control = Control { cancel: Some(cancel), request: id.to_str().ok(), ..Control::none() };
+        row.call(service.as_ref(), &parts, &control)
     });
     answer.await.map(reply::json)
 }

@@ -12,6 +12,7 @@ mod ledgers;
 mod maintain;
 mod prompts;
 mod recall;
+mod registry;
 mod search;
 mod summarize;
 mod turns;
@@ -27,7 +28,7 @@ use crate::fault::Fault;
 
 /// The service over a store of this machine. Holds no cache: every answer is read anew.
 pub struct Local {
-    home: Arc<Home>,
+    pub(crate) home: Arc<Home>,
     by: Principal,
     model: Option<MakeSummarizer>,
 }

@@ -8,17 +8,18 @@ use schemars::generate::Contract;
 use serde_json::{Map, Value, json};
 
 use crate::frames::MEDIA_TYPE;
-use crate::operation::{Effect, Flow, Method, Repeat, Row, Scope, rows};
+use crate::operation::{Effect, Flow, Repeat, Row, Scope, rows};
 use crate::problem::Problem;
 use crate::schema::{TypeOf, components};
 
 /// The facets in the order of the table, with the sources of their traits, which say what their methods do.
-pub(super) const SOURCES: [(&str, &str); 6] = [
+pub(super) const SOURCES: [(&str, &str); 7] = [
     ("chains", include_str!("../service/chains.rs")),
     ("give_back", include_str!("../service/give_back.rs")),
     ("ledgers", include_str!("../service/ledgers.rs")),
     ("maintain", include_str!("../service/maintain.rs")),
     ("prompts", include_str!("../service/prompts.rs")),
+    ("registry", include_str!("../service/registry.rs")),
     ("search", include_str!("../service/search.rs")),
 ];
 
@@ -53,13 +54,8 @@ pub fn openapi() -> Value {
     let mut paths = Map::new();
     for row in rows() {
         let head = row.head();
-        let verb = match head.method {
-            Method::Get => "get",
-            Method::Post => "post",
-            Method::Patch => "patch",
-        };
         let path = paths.entry(head.path).or_insert_with(|| json!({}));
-        path[verb] = operation(row, &requests);
+        path[word(&head.method)] = operation(row, &requests);
     }
     schemas.extend(requests);
     json!({
@@ -87,7 +83,7 @@ fn operation(row: &dyn Row, requests: &Map<String, Value>) -> Value {
         })
         .collect();
     let mut body = None;
-    if head.method == Method::Get || flow == Some(Flow::In) {
+    if head.method.has_query() || flow == Some(Flow::In) {
         query(&mut parameters, "", &without(schema, &holes), requests, true);
     } else if schema["properties"].as_object().is_some_and(|all| all.len() > holes.len()) {
         body = Some(
@@ -194,7 +190,7 @@ pub fn table() -> String {
             (Effect::Destroys, Repeat::Planned) => " Takes the plan's digest.",
             _ => "",
         };
-        let method = word(&head.method).to_uppercase();
+        let method = head.method.name();
         let first = first.replace('|', "\\|");
         writeln!(text, "| `{method} {}` | `{}` | {first}{flow}{more} | {scope} |", head.path, head.name)
             .expect("a string takes it");

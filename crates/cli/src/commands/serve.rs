@@ -5,6 +5,7 @@ use std::sync::{Arc, mpsc};
 
 use stemmata_api::{Code, Problem, Service};
 use stemmata_server::{Limits, Listen, Server, SocketError};
+use stemmata_service::with_causes;
 
 use crate::args::serve::Serve;
 use crate::errors::{CliError, Exit};
@@ -26,7 +27,15 @@ pub(crate) fn run(app: &App, args: &Serve) -> Result<Exit, CliError> {
         let _ended = asked.send(());
     })
     .map_err(|source| CliError::io("listen for signals in", Path::new("this process"), source))?;
-    let service: Arc<dyn Service> = app.local()?;
+    let local = app.local()?;
+    // It ends after the server: what it serves may still write.
+    let background = local.background(|trouble| {
+        tracing::warn!(error = trouble.code, "a background job failed");
+    });
+    if let Err(problem) = &background {
+        app.console.warn(&format!("nothing is done in the background: {}", with_causes(problem)));
+    }
+    let service: Arc<dyn Service> = local;
     let socket = match &args.socket {
         Some(path) => app.environment.absolute(path),
         None => app.run_dir()?.join(SOCKET),
@@ -44,6 +53,7 @@ pub(crate) fn run(app: &App, args: &Serve) -> Result<Exit, CliError> {
     }
     let _asked = stop.recv();
     drop(server);
+    drop(background);
     app.console.say("Stopped");
     Ok(Exit::Done)
 }

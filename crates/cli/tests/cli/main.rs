@@ -9,6 +9,7 @@
 
 mod artifacts;
 mod bad_input;
+mod beside_the_store;
 mod blame;
 mod branches;
 mod browse;

@@ -12,6 +12,8 @@ mod maintain;
 mod prompts;
 #[path = "../../../service/tests/stories/refused.rs"]
 mod refused;
+#[path = "../../../service/tests/stories/registry.rs"]
+mod registry;
 #[path = "../../../service/tests/stories/rows.rs"]
 mod rows;
 #[path = "../../../service/tests/stories/stage.rs"]

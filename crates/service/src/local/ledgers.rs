@@ -130,6 +130,7 @@ impl Ledgers for Local {
         &self,
         request: &ForgetEventsRequest,
         plan: &PlanDigest,
+        control: &Control<'_>,
     ) -> Answer<EventsForgotten> {
         self.with(|engine| {
             let found = engine.plan_forget_events(&read::told(request)?)?;
@@ -137,7 +138,13 @@ impl Ledgers for Local {
             if let Some(digest) = shown.digest.as_ref().filter(|_| !found.is_empty()) {
                 hold(plan, Some(digest))?;
             }
-            let unfinished = engine.apply_forget_events(&found)?;
+            let events = found.counts().map(|(ledger, events)| format!("{events} of {ledger}"));
+            let target = format!("events: {}", events.collect::<Vec<_>>().join(", "));
+            let deed = self.deed("ledgers.apply_forget_events", target, control);
+            let act = || Ok(engine.apply_forget_events(&found)?);
+            let unfinished = self.audited(deed, act, |left| {
+                if left.is_some() { "done, and files are left".to_owned() } else { "done".to_owned() }
+            })?;
             let stores_left = self.stores_left();
             Ok(EventsForgotten { dry_run: false, stores_left, unfinished, digest: None, ..shown })
         })

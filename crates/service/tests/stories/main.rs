@@ -8,6 +8,7 @@ mod give_back;
 mod maintain;
 mod prompts;
 mod refused;
+mod registry;
 mod rows;
 mod stage;
 mod tests;

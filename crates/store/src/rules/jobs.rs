@@ -59,7 +59,10 @@ pub fn added(known: Option<JobRow>, new: &NewJob) -> (JobRow, bool) {
     let Some(mut row) = known else { return (anew(0), true) };
     match row.job.state {
         JobState::Waiting => {
-            row.job.made.not_before = row.job.made.not_before.min(new.not_before);
+            // The pause after a failure is not cut short by whoever needs it too.
+            if row.job.attempts == 0 {
+                row.job.made.not_before = row.job.made.not_before.min(new.not_before);
+            }
             (row, false)
         }
         JobState::Running => {

@@ -50,7 +50,7 @@ pub struct NewAuditEntry {
     pub operation: String,
     /// Whose data it is, where that is known and another's.
     pub whose: Option<Principal>,
-    /// What it was done to: ids and numbers, nothing of any content.
+    /// What it was done to: ids and numbers; no content, and no name of what was forgotten.
     pub target: String,
     /// How it went.
     pub outcome: AuditOutcome,

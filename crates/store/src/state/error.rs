@@ -34,6 +34,13 @@ pub enum StateError {
         /// How many there may be.
         bound: u64,
     },
+    /// Something was done, and the audit log could not be told.
+    #[error("it was done, but the audit log could not be written")]
+    DoneUnrecorded {
+        /// Why.
+        #[source]
+        source: Box<StateError>,
+    },
     /// The database, or a bound of it.
     #[error("the service's state: {0}")]
     Storage(#[from] StoreError),

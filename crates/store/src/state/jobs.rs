@@ -143,8 +143,8 @@ pub enum JobEnd {
 /// A job is done by one process at a time: by who claimed it, until that says how it ended or its lease is over. A process that
 /// stands still for longer than its lease finds `LeaseLost`; what it did meanwhile must do no harm beside the next one's.
 pub trait Jobs: Send + Sync {
-    /// Adds a job, and says whether it is new. One that waits stays as it is, but for an earlier `not_before`; one that runs is
-    /// done once more afterwards; one that has ended begins anew.
+    /// Adds a job, and says whether it is new. One that waits stays as it is, but for an earlier `not_before` if it has not
+    /// failed yet; one that runs is done once more afterwards; one that has ended begins anew.
     ///
     /// # Errors
     /// `TooMany`; `Storage`, as for all below, with `Bound` for what is too long.

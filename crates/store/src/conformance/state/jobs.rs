@@ -63,7 +63,8 @@ pub(super) fn check_failures(make: MakeState<'_>) {
     let once = end(0, &failed("no disk"));
     assert_eq!((once.state, once.made.not_before), (JobState::Waiting, at(10)));
     assert_eq!(once.error.as_deref(), Some("no disk"));
-    assert!(claim(&*state, 9).is_none());
+    assert!(!state.add_job(&job("a")).expect("it waits"));
+    assert!(claim(&*state, 9).is_none(), "who adds it does not cut its pause short");
     let put_off = end(10, &JobEnd::Later { not_before: at(15) });
     assert_eq!((put_off.state, put_off.attempts, put_off.made.not_before), (JobState::Waiting, 1, at(15)));
     assert_eq!(end(15, &failed("no disk")).made.not_before, at(35), "the pause is twice as long");

@@ -23,7 +23,7 @@ fn token(number: u8) -> NewToken {
         principal: principal("ada"),
         scopes: TokenScopes { read: true, publish: number.is_multiple_of(2), manage: false },
         limits: TokenLimits {
-            projects: vec!["/work/a b".to_owned()],
+            projects: vec!["/projects/a b".to_owned()],
             sessions: vec![SessionId::new("s-\"1\"").expect("a short name")],
         },
         created_at: at(1),
