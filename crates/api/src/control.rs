@@ -17,12 +17,14 @@ pub struct Control<'a> {
     pub progress: &'a dyn Progress,
     /// Ends it.
     pub cancel: Option<&'a CancelToken>,
+    /// The id of the request that it is part of, for the audit log.
+    pub request: Option<&'a str>,
 }
 
 impl Control<'_> {
     /// Returns the control that shows no progress and never cancels.
     pub const fn none() -> Control<'static> {
-        Control { progress: &Silent, cancel: None }
+        Control { progress: &Silent, cancel: None, request: None }
     }
 
     /// Returns whether the operation should end.

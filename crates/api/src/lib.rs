@@ -40,5 +40,5 @@ pub use problem::{Candidate, Code, Kind, Problem};
 pub use query::Pairs;
 pub use raw::RawJson;
 pub use reader::{read_field, read_request};
-pub use service::{Answer, Chains, GiveBack, Ledgers, Maintain, Prompts, Search, Service, rows};
+pub use service::{Answer, Chains, GiveBack, Ledgers, Maintain, Prompts, Registry, Search, Service, rows};
 pub use source::ByteSource;

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use crate::problem::{Code, Problem};
 #[cfg(feature = "schema")]
 use crate::schema::TypeOf;
-use crate::service::rows::{chains, give_back, ledgers, maintain, prompts, search};
+use crate::service::rows::{chains, give_back, ledgers, maintain, prompts, registry, search};
 use crate::{Answer, Control, Parts, PlanDigest, Service};
 
 /// The operations of the service, a slice for each facet.
 pub static TABLE: &[&[&dyn Row]] =
-    &[chains::ALL, give_back::ALL, ledgers::ALL, maintain::ALL, prompts::ALL, search::ALL];
+    &[chains::ALL, give_back::ALL, ledgers::ALL, maintain::ALL, prompts::ALL, registry::ALL, search::ALL];
 
 /// Returns all rows of the [`TABLE`].
 pub fn rows() -> impl Iterator<Item = &'static dyn Row> {
@@ -29,15 +29,29 @@ pub enum Method {
     Post,
     /// Changes what its path names.
     Patch,
+    /// Puts something where its path names it, or in the place of what is there.
+    Put,
+    /// Deletes what its path names. What is not in the path stands in the query: many clients send no body with it.
+    Delete,
 }
 
 impl Method {
-    /// Returns its name in a request.
+    /// Says whether the fields that are not in the path stand in the query, and there is no body.
+    pub const fn has_query(self) -> bool {
+        match self {
+            Self::Get | Self::Delete => true,
+            Self::Post | Self::Patch | Self::Put => false,
+        }
+    }
+
+    /// Returns its name in HTTP.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Get => "GET",
             Self::Post => "POST",
             Self::Patch => "PATCH",
+            Self::Put => "PUT",
+            Self::Delete => "DELETE",
         }
     }
 }

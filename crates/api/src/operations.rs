@@ -214,6 +214,11 @@ pub const INNER: &[TypeOf] = &[
     TypeOf::of::<v1::ReplayedReducer>(),
     TypeOf::of::<v1::ReplayedTranscripts>(),
     TypeOf::of::<v1::RestoredReducer>(),
+    TypeOf::of::<v1::Job>(),
+    TypeOf::of::<v1::JobState>(),
+    TypeOf::of::<v1::JobCost>(),
+    TypeOf::of::<v1::AuditEntry>(),
+    TypeOf::of::<v1::AuditOutcome>(),
 ];
 
 /// The requests that commands read as JSON from standard input, and the types within them that no answer has.

@@ -17,9 +17,9 @@ use crate::{Code, Problem, read_request};
 pub struct Parts {
     /// Fields that the path has holes for, unescaped.
     pub path: Pairs,
-    /// Fields in the query, unescaped. Only of an operation that is asked with GET.
+    /// Fields in the query, unescaped. Only of a method that has a query.
     pub query: Pairs,
-    /// The other fields, as JSON. Absent for GET.
+    /// The other fields, as JSON. Absent where there is a query.
     pub body: Option<Vec<u8>>,
 }
 
@@ -51,7 +51,7 @@ impl Head {
             add(hole.to_owned(), field.unwrap_or_default(), &mut path);
         }
         let body = serde_json::to_vec(&fields.0).expect("it is JSON");
-        if self.method != Method::Get {
+        if !self.method.has_query() {
             return Parts { path, query: Pairs::new(), body: Some(body) };
         }
         let mut query = Pairs::new();
@@ -67,9 +67,9 @@ impl Parts {
     /// Those of [`read_request`]; `bad_request` for a field that is in two parts, and for a part that the
     /// operation has no use for.
     pub fn read<T: DeserializeOwned>(&self, method: Method) -> Result<T, Box<Problem>> {
-        if method == Method::Get {
+        if method.has_query() {
             if self.body.as_ref().is_some_and(|body| !body.is_empty()) {
-                return refuse("a request with GET has no body", None);
+                return refuse(&format!("a request with {} has no body", method.name()), None);
             }
             let pairs: Pairs = self.path.iter().chain(&self.query).cloned().collect();
             return read_query(&pairs);

@@ -1,6 +1,6 @@
 //! What a store answers, wherever it is: on this machine, or behind a server.
 //!
-//! Six facets, each a trait of its own, so that a backend or a test can stand in for one of them. All methods block. What
+//! Seven facets, each a trait of its own, so that a backend or a test can stand in for one of them. All methods block. What
 //! only this machine can do (clients, hooks, files) is no part of it.
 
 mod chains;
@@ -8,6 +8,7 @@ mod give_back;
 mod ledgers;
 mod maintain;
 mod prompts;
+mod registry;
 mod search;
 
 use crate::problem::Problem;
@@ -17,6 +18,7 @@ pub use give_back::GiveBack;
 pub use ledgers::Ledgers;
 pub use maintain::Maintain;
 pub use prompts::Prompts;
+pub use registry::Registry;
 pub use search::Search;
 
 /// The operations of the facets, by the names of their methods.
@@ -26,6 +28,7 @@ pub mod rows {
     pub use super::ledgers::rows as ledgers;
     pub use super::maintain::rows as maintain;
     pub use super::prompts::rows as prompts;
+    pub use super::registry::rows as registry;
     pub use super::search::rows as search;
 }
 
@@ -37,9 +40,9 @@ pub type Answer<T> = std::result::Result<T, Box<Problem>>;
 /// Concurrent: every method may be called from any thread at any time. What a method has answered is durable, except where it
 /// says otherwise. A problem means that nothing was changed, except where its text says what was. A request
 /// that a store does not know fails with `not_supported`.
-pub trait Service: Chains + GiveBack + Ledgers + Maintain + Prompts + Search {}
+pub trait Service: Chains + GiveBack + Ledgers + Maintain + Prompts + Registry + Search {}
 
-impl<T: Chains + GiveBack + Ledgers + Maintain + Prompts + Search + ?Sized> Service for T {}
+impl<T: Chains + GiveBack + Ledgers + Maintain + Prompts + Registry + Search + ?Sized> Service for T {}
 
 #[cfg(test)]
 mod tests {

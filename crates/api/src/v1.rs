@@ -22,6 +22,7 @@ mod messages;
 mod place;
 mod prompt;
 mod recall;
+mod registry;
 mod search;
 mod secrets;
 mod session;
@@ -94,6 +95,11 @@ pub use prompt::{
 };
 pub use recall::{
     RECALL_TOKENS_DEFAULT, RecallReason, RecallRequest, RecallScope, RecallSkipped, Recalled, RecalledItem,
+};
+pub use registry::{
+    AuditEntry, AuditOutcome, AuditPage, AuditRequest, DeletePointerRequest, Job, JobCost, JobList, JobState,
+    JobsRequest, Pointer, PointerDeleted, PointerPage, PointerRequest, PointerSet, PointersRequest,
+    SetPointerRequest,
 };
 pub use search::{
     AROUND_MAX, AROUND_TOKENS_DEFAULT, AROUND_TOKENS_MAX, EntriesRequest, EntryPage, EntryText, HITS_DEFAULT,

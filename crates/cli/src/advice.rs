@@ -41,7 +41,7 @@ const MEANT: &[(&[&str], &str)] = &[
     (&["init", "configure", "onboard"], "setup"),
     (&["hooks"], "install"),
     (&["settings", "options", "set"], "config"),
-    (&["scan-secrets", "leaks", "audit"], "scan"),
+    (&["scan-secrets", "leaks"], "scan"),
     (&["redact", "sanitize"], "scrub"),
     (&["ignore", "hide"], "exclude"),
     (&["stop", "disable"], "pause"),

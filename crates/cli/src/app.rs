@@ -14,6 +14,7 @@ use crate::args::asked::{Asks, asks};
 use crate::args::ledger::EventsCommand;
 use crate::args::memory::MemoryCommand;
 use crate::args::prompts::PromptCommand;
+use crate::args::registry::ServiceCommand;
 use crate::args::window::WindowCommand;
 use crate::args::{Cli, Command, groups};
 use crate::commands;
@@ -107,7 +108,7 @@ const fn is_hook(command: &Command) -> bool {
 /// Says whether a command goes on until it is stopped: nobody waits for its end to read what it says.
 const fn is_endless(command: &Command) -> bool {
     match command {
-        Command::Watch(_) | Command::Run(_) | Command::Serve(_) => true,
+        Command::Watch(_) | Command::Run(_) | Command::Service(ServiceCommand::Serve(_)) => true,
         Command::Events(events) => matches!(events.command, EventsCommand::Follow(_)),
         _ => false,
     }
@@ -148,7 +149,6 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Start(args) => commands::start::run(app, &args),
         Command::Run(args) => commands::run::run(app, &args),
         Command::Watch(args) => commands::watch::run(app, &args),
-        Command::Serve(args) => commands::serve::run(app, &args),
         Command::Search(args) => commands::search::run(app, &args),
         Command::List(args) => commands::list::run(app, &args, None),
         Command::Stats(args) => commands::stats::run(app, &args),
@@ -201,6 +201,7 @@ fn command(app: &App, command: Command) -> Result<Exit, CliError> {
         Command::Setup(args) => commands::setup::run(app, &args),
         Command::Install(args) => commands::install::run(app, &args),
         Command::Uninstall(args) => commands::install::remove(app, &args),
+        Command::Service(command) => service(app, &command),
         Command::Git(args) => commands::git::run(app, &args),
         Command::Hook(args) => Ok(commands::hook::run(app, &args)),
         Command::Exclude(args) => commands::exclude::run(app, &args),
@@ -220,6 +221,15 @@ fn prompts(app: &App, command: &PromptCommand) -> Result<Exit, CliError> {
         PromptCommand::Strategy(args) => commands::strategy::run(app, args),
         PromptCommand::Recall(args) => commands::recall::run(app, args),
         PromptCommand::Turn(args) => commands::turn::run(app, args),
+    }
+}
+
+fn service(app: &App, command: &ServiceCommand) -> Result<Exit, CliError> {
+    match command {
+        ServiceCommand::Serve(args) => commands::serve::run(app, args),
+        ServiceCommand::Pointer(args) => commands::pointer::run(app, args),
+        ServiceCommand::Jobs(args) => commands::jobs::run(app, args),
+        ServiceCommand::Audit(args) => commands::audit::run(app, args),
     }
 }
 

@@ -18,6 +18,7 @@ pub(crate) mod live;
 pub(crate) mod maintain;
 pub(crate) mod memory;
 pub(crate) mod prompts;
+pub(crate) mod registry;
 pub(crate) mod search;
 pub(crate) mod secrets;
 pub(crate) mod serve;
@@ -228,8 +229,9 @@ pub(crate) enum Command {
     Install(live::Install),
     /// Remove Stemmata's hooks from a client's settings
     Uninstall(live::Uninstall),
-    /// Answer programs of this machine over HTTP, on a socket or an address
-    Serve(serve::Serve),
+    /// A service, and what it keeps beside its store.
+    #[command(flatten)]
+    Service(registry::ServiceCommand),
     /// Add a `Context-Id` trailer to git commits
     Git(git::Git),
     /// Capture what is new in a session (called by hooks)

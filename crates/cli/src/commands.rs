@@ -4,6 +4,7 @@
 
 pub(crate) mod artifact;
 pub(crate) mod assemble;
+pub(crate) mod audit;
 pub(crate) mod backup;
 pub(crate) mod blame;
 pub(crate) mod bundle;
@@ -38,6 +39,7 @@ pub(crate) mod hook;
 pub(crate) mod import;
 pub(crate) mod index;
 pub(crate) mod install;
+pub(crate) mod jobs;
 pub(crate) mod launch;
 pub(crate) mod ledger;
 pub(crate) mod list;
@@ -48,6 +50,7 @@ pub(crate) mod native;
 mod opening;
 pub(crate) mod pack;
 pub(crate) mod place;
+pub(crate) mod pointer;
 mod preview;
 pub(crate) mod recall;
 pub(crate) mod recover;

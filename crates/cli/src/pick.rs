@@ -241,14 +241,13 @@ impl Workers {
 
     fn prepare(&self, source: &dyn Source, link: &Link) {
         let progress = Told(link);
-        let control = Control { progress: &progress, cancel: Some(&self.preparing) };
+        let control = Control { progress: &progress, cancel: Some(&self.preparing), ..Control::none() };
         link.send(Event::Prepared(source.prepare(&control)));
     }
 
     fn list(&self, source: &dyn Source, link: &Link) {
-        let nobody = Control::none();
         while let Some(((number, asked), cancel)) = self.lists.next() {
-            let control = Control { progress: nobody.progress, cancel: Some(&cancel) };
+            let control = Control { cancel: Some(&cancel), ..Control::none() };
             link.send(Event::Listed(number, source.list(&asked, &control)));
         }
     }

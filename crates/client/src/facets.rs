@@ -6,30 +6,32 @@ use std::ops::ControlFlow;
 use stemmata_api::operation::{Apply, EmptyRequest};
 use stemmata_api::v1::{
     AdoptRequest, AppendRequest, Appended, ArtifactReadRequest, ArtifactText, AssembleRequest, Assembled,
-    BeginTurnRequest, Blame, BlameRequest, BundleExportRequest, BundleExported, BundleHave,
-    BundleHaveRequest, BundleImportRequest, BundleImported, BundleShowRequest, BundleShown,
+    AuditPage, AuditRequest, BeginTurnRequest, Blame, BlameRequest, BundleExportRequest, BundleExported,
+    BundleHave, BundleHaveRequest, BundleImportRequest, BundleImported, BundleShowRequest, BundleShown,
     ChainCostsRequest, Changed, CheckStrategyRequest, CheckpointContext, CheckpointFileMade,
     CheckpointFileRequest, CheckpointRequest, Checkpointed, Children, ChildrenRequest, CloseThreadRequest,
     CollectRequest, Commit, CommitPage, CommitRequest, CommitsFound, CommitsRequest, CompactRequest,
-    Compacted, CompareRequest, Comparison, ContextReport, ContextRequest, DecideRequest, Decisions, Diff,
-    DisownRequest, Du, DuChains, EntriesRequest, EntryPage, Event, Events, EventsForgotten, EventsRequest,
-    ExportRequest, Exported, FindRequest, FinishTaskRequest, FollowRequest, Followed, Forget,
-    ForgetEventsRequest, ForgetRequest, Found, Gc, GuardReport, GuardRequest, Handoff, HandoffRequest,
-    HistoryRequest, IndexBuilt, IndexStatus, LastCompactionRequest, LatestSessionRequest, Ledger, LedgerPage,
-    LedgerRequest, LedgersRequest, MarkTurnEntriesRequest, MaterializeRequest, Materialized, Named, Native,
-    OpenTasks, OverviewRequest, PackRequest, Packing, PlacementRecorded, PreparePlacementRequest,
-    PreparedPlacement, RecallRequest, Recalled, RecordPlacementRequest, RecoverTurnRequest, ReplayRequest,
-    Replayed, ResolveRequest, Resolved, RestoreStateRequest, RestoredLedger, Scan, ScanRequest, Scrub,
-    ScrubRequest, SearchHits, SearchRequest, Session, SessionMeant, SessionPage, SessionRequest,
-    SessionsRequest, ShortIds, ShortIdsRequest, ShowRequest, ShowTurnRequest, ShowTurnsRequest, ShownTurn,
-    ShownTurns, Sidecars, SidecarsRequest, SnapshotRequest, State, StateRequest, Stats, StatsRequest,
-    Strategies, StrategyReport, StrategyRequest, StrategyText, SummarizeRequest, Summarized, Tags,
-    TagsRequest, TipsRequest, Tree, TreeRequest, TurnBegun, TurnEntriesMarked, TurnMadeRequest,
-    TurnRecovered, TurnStored, TurnWindowRequest, TurnWindowShown, Uncompacted, UnforgetRequest, Unforgotten,
-    UpdateRequest, Verify,
+    Compacted, CompareRequest, Comparison, ContextReport, ContextRequest, DecideRequest, Decisions,
+    DeletePointerRequest, Diff, DisownRequest, Du, DuChains, EntriesRequest, EntryPage, Event, Events,
+    EventsForgotten, EventsRequest, ExportRequest, Exported, FindRequest, FinishTaskRequest, FollowRequest,
+    Followed, Forget, ForgetEventsRequest, ForgetRequest, Found, Gc, GuardReport, GuardRequest, Handoff,
+    HandoffRequest, HistoryRequest, IndexBuilt, IndexStatus, JobList, JobsRequest, LastCompactionRequest,
+    LatestSessionRequest, Ledger, LedgerPage, LedgerRequest, LedgersRequest, MarkTurnEntriesRequest,
+    MaterializeRequest, Materialized, Named, Native, OpenTasks, OverviewRequest, PackRequest, Packing,
+    PlacementRecorded, Pointer, PointerDeleted, PointerPage, PointerRequest, PointerSet, PointersRequest,
+    PreparePlacementRequest, PreparedPlacement, RecallRequest, Recalled, RecordPlacementRequest,
+    RecoverTurnRequest, ReplayRequest, Replayed, ResolveRequest, Resolved, RestoreStateRequest,
+    RestoredLedger, Scan, ScanRequest, Scrub, ScrubRequest, SearchHits, SearchRequest, Session, SessionMeant,
+    SessionPage, SessionRequest, SessionsRequest, SetPointerRequest, ShortIds, ShortIdsRequest, ShowRequest,
+    ShowTurnRequest, ShowTurnsRequest, ShownTurn, ShownTurns, Sidecars, SidecarsRequest, SnapshotRequest,
+    State, StateRequest, Stats, StatsRequest, Strategies, StrategyReport, StrategyRequest, StrategyText,
+    SummarizeRequest, Summarized, Tags, TagsRequest, TipsRequest, Tree, TreeRequest, TurnBegun,
+    TurnEntriesMarked, TurnMadeRequest, TurnRecovered, TurnStored, TurnWindowRequest, TurnWindowShown,
+    Uncompacted, UnforgetRequest, Unforgotten, UpdateRequest, Verify,
 };
 use stemmata_api::{
-    Answer, ByteSource, Chains, Control, GiveBack, Ledgers, Maintain, PlanDigest, Prompts, Search, rows,
+    Answer, ByteSource, Chains, Control, GiveBack, Ledgers, Maintain, PlanDigest, Prompts, Registry, Search,
+    rows,
 };
 
 use crate::remote::{InOrder, Remote};
@@ -282,7 +284,9 @@ impl Ledgers for Remote {
         &self,
         request: &ForgetEventsRequest,
         plan: &PlanDigest,
+        control: &Control<'_>,
     ) -> Answer<EventsForgotten> {
+        control.check()?;
         self.ask(&rows::ledgers::APPLY_FORGET_EVENTS, &Apply { request: request.clone(), plan: plan.clone() })
     }
 
@@ -344,11 +348,18 @@ impl Maintain for Remote {
         self.ask(&rows::maintain::PLAN_FORGET, request)
     }
 
-    fn apply_forget(&self, request: &ForgetRequest, plan: &PlanDigest) -> Answer<Forget> {
+    fn apply_forget(
+        &self,
+        request: &ForgetRequest,
+        plan: &PlanDigest,
+        control: &Control<'_>,
+    ) -> Answer<Forget> {
+        control.check()?;
         self.ask(&rows::maintain::APPLY_FORGET, &Apply { request: request.clone(), plan: plan.clone() })
     }
 
-    fn unforget(&self, request: &UnforgetRequest) -> Answer<Unforgotten> {
+    fn unforget(&self, request: &UnforgetRequest, control: &Control<'_>) -> Answer<Unforgotten> {
+        control.check()?;
         self.ask(&rows::maintain::UNFORGET, request)
     }
 
@@ -433,6 +444,32 @@ impl Prompts for Remote {
 
     fn strategy(&self, request: &StrategyRequest) -> Answer<StrategyText> {
         self.ask(&rows::prompts::STRATEGY, request)
+    }
+}
+
+impl Registry for Remote {
+    fn pointer(&self, request: &PointerRequest) -> Answer<Pointer> {
+        self.ask(&rows::registry::POINTER, request)
+    }
+
+    fn pointers(&self, request: &PointersRequest) -> Answer<PointerPage> {
+        self.ask(&rows::registry::POINTERS, request)
+    }
+
+    fn set_pointer(&self, request: &SetPointerRequest) -> Answer<PointerSet> {
+        self.ask(&rows::registry::SET_POINTER, request)
+    }
+
+    fn delete_pointer(&self, request: &DeletePointerRequest) -> Answer<PointerDeleted> {
+        self.ask(&rows::registry::DELETE_POINTER, request)
+    }
+
+    fn jobs(&self, request: &JobsRequest) -> Answer<JobList> {
+        self.ask(&rows::registry::JOBS, request)
+    }
+
+    fn audit(&self, request: &AuditRequest) -> Answer<AuditPage> {
+        self.ask(&rows::registry::AUDIT, request)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::bundle::BundleError;
 pub use stemmata_api::Candidate;
 use stemmata_model::{CommitId, FormatId, NameError};
 use stemmata_redact::{RuleFailure, RuleFileError};
+use stemmata_store::state::StateError;
 use stemmata_store::{StoreError, StoreErrorKind};
 
 pub use names::{Absent, FormatUse, Refusal, Wanted};
@@ -29,6 +30,18 @@ pub enum EngineError {
     #[error("the store in {} cannot be opened", folder.display())]
     OpenStore {
         /// The folder of the store.
+        folder: PathBuf,
+        /// Why.
+        #[source]
+        source: StoreError,
+    },
+    /// What a service keeps beside the store failed, or refused.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// What a service keeps beside the store cannot be opened.
+    #[error("the service's state in {} cannot be opened", folder.display())]
+    OpenState {
+        /// Its folder.
         folder: PathBuf,
         /// Why.
         #[source]
@@ -342,7 +355,10 @@ impl EngineError {
     /// Returns the kind.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Store(error) | Self::OpenStore { source: error, .. } => match error.kind() {
+            Self::Store(error)
+            | Self::OpenStore { source: error, .. }
+            | Self::OpenState { source: error, .. }
+            | Self::State(StateError::Storage(error)) => match error.kind() {
                 StoreErrorKind::NotFound => ErrorKind::NotFound,
                 StoreErrorKind::Rejected => ErrorKind::BadInput,
                 StoreErrorKind::Refused => ErrorKind::Refused,
@@ -357,6 +373,8 @@ impl EngineError {
             {
                 ErrorKind::Full
             }
+            Self::State(StateError::DoneUnrecorded { .. }) => ErrorKind::System,
+            Self::State(_) => ErrorKind::Refused,
             Self::Busy { .. } => ErrorKind::Locked,
             Self::UnknownSchema { .. } => ErrorKind::Incompatible,
             Self::QuotaReached { .. } => ErrorKind::Full,

@@ -2,6 +2,7 @@
 //!
 //! Where the directory is, what the environment says and which flags were given is the program's to find.
 
+mod background;
 mod calls;
 mod clients;
 mod copies;
@@ -17,6 +18,7 @@ mod replace;
 mod restore;
 mod rules_file;
 mod shown;
+mod state;
 mod streams;
 mod take_up;
 mod vault;
@@ -28,6 +30,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use stemmata_prompt::retrieve::Embedder;
 use stemmata_store::maintain::surroundings;
+use stemmata_store::state::ServiceState;
 use stemmata_store::{
     FileLock, FileLog, Files as _, OpenFor, Patience, SqliteOptions, SqliteStore, Store, StoreError,
     SystemFiles,
@@ -53,16 +56,15 @@ pub use clients::{Clients, Process};
 pub use holders::{HeldSession, Holding};
 pub use lease::{Lease, RECALL_CHECK, Recall};
 pub use machine::MachineFacts;
+pub(crate) use machine::label_of;
 pub use markers::{Marker, Markers};
 pub use quota::{Quota, QuotaPlan};
 pub use rules_file::TrustedRules;
 pub use shown::ShownFiles;
+pub use state::{Begun, Deed};
 pub use streams::{StreamProof, Streams};
 pub use take_up::{NotTakenUp, TakeUpLimits};
 pub use vault::VaultFiles;
-
-/// Characters of a label at most: it is part of every principal.
-const LABEL_CHARS_MAX: usize = 64;
 
 /// How a data directory is used. There is no `Default`: each field is a decision of the program.
 #[derive(Clone)]
@@ -163,6 +165,8 @@ pub struct Home {
     ledgers: OnceLock<Arc<FileLog>>,
     embedder: Option<Arc<dyn Embedder>>,
     engine: OnceLock<Engine>,
+    /// What a service keeps beside the store. Held while it is opened, so that it is opened once.
+    state: Mutex<Option<Arc<dyn ServiceState>>>,
     /// The engine with the rules that were read last. Held while the store is opened, so that it is opened once.
     renewed: Mutex<Option<Renewed>>,
 }
@@ -190,6 +194,7 @@ impl Home {
             ledgers: OnceLock::new(),
             embedder: None,
             engine: OnceLock::new(),
+            state: Mutex::default(),
             renewed: Mutex::default(),
         };
         for folder in [home.dir.clone(), home.store_dir(), home.logs_dir(), home.run_dir(), home.cache_dir()]
@@ -469,13 +474,6 @@ impl Home {
     pub fn clients(&self, processes: &Path) -> Clients {
         Clients::in_run(&self.run_dir(), processes, self.patience())
     }
-}
-
-/// Keeps what may stand in a principal: no spaces, no control characters, no separators of its own.
-pub(crate) fn label_of(text: &str) -> String {
-    let is_plain = |character: &char| character.is_alphanumeric() || matches!(character, '-' | '_' | '.');
-    let label: String = text.chars().filter(is_plain).take(LABEL_CHARS_MAX).collect();
-    if label.is_empty() { "machine".to_owned() } else { label }
 }
 
 /// Creates a folder and what is above it, readable by the owner only. A folder that exists stays as it is.

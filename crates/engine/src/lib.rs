@@ -78,9 +78,9 @@ pub use guard::{
     known_window, window_within_model,
 };
 pub use home::{
-    Calls, Clients, HeldSession, Holding, Home, HomeNote, HomeOptions, Lease, MachineFacts, Marker, Markers,
-    NotTakenUp, Process, Quota, QuotaPlan, RECALL_CHECK, Recall, ShownFiles, StreamProof, Streams,
-    TakeUpLimits, TrustedRules, VaultFiles, create_private, modified,
+    Begun, Calls, Clients, Deed, HeldSession, Holding, Home, HomeNote, HomeOptions, Lease, MachineFacts,
+    Marker, Markers, NotTakenUp, Process, Quota, QuotaPlan, RECALL_CHECK, Recall, ShownFiles, StreamProof,
+    Streams, TakeUpLimits, TrustedRules, VaultFiles, create_private, modified,
 };
 pub use ledger::{
     Adopt, BeginTurn, CHECKSUM_BYTES_MAX, CHECKSUM_FILES_MAX, Cluster, EntryHint, EntryMark, EventFilter,
@@ -88,8 +88,8 @@ pub use ledger::{
     Marked, Opened, Project, ProjectDir, ProjectScope, PublishOptions, Published, PublishedState,
     REQUEST_BYTES_MAX, REQUEST_KEPT_US, Recovered, Remembered, RepositoryKey, SAVE_EVENTS, SameCall,
     StepTaken, Stopper, Subscription, TASK_IDS_MAX, TASK_TEXT_BYTES_MAX, TokenTotals, TokensByRole, Told,
-    TurnBegun, TurnContext, TurnConversation, TurnEnded, TurnGuard, TurnMade, TurnOf, WindowReport, WindowSample,
-    adopted_folders, repository_top,
+    TurnBegun, TurnContext, TurnConversation, TurnEnded, TurnGuard, TurnMade, TurnOf, WindowReport,
+    WindowSample, adopted_folders, repository_top,
 };
 pub use outputs::{OutputFiles, OutputRules};
 pub use packing::{KeepPacked, PackKeeper};

@@ -135,7 +135,16 @@ impl Engine {
     pub fn keep_packed(
         &self,
         options: KeepPacked,
-        packed: impl FnMut(std::result::Result<Packed, StoreError>) + Send + 'static,
+        mut packed: impl FnMut(std::result::Result<Packed, StoreError>) + Send + 'static,
+    ) -> Result<PackKeeper> {
+        self.keep_packed_by(options, move |pack| packed(pack()))
+    }
+
+    /// The same, where `each` is given each packing that is due, and does it or not.
+    pub(crate) fn keep_packed_by(
+        &self,
+        options: KeepPacked,
+        each: impl FnMut(&dyn Fn() -> std::result::Result<Packed, StoreError>) + Send + 'static,
     ) -> Result<PackKeeper> {
         let growth = Arc::clone(&self.growth);
         {
@@ -151,7 +160,7 @@ impl Engine {
         let store = Arc::clone(&self.store);
         let clock = Arc::clone(&self.clock);
         let heard = Arc::clone(&growth);
-        let run = move || keep((store.as_ref(), clock.as_ref()), &heard, options, packed);
+        let run = move || keep((store.as_ref(), clock.as_ref()), &heard, options, each);
         match thread::Builder::new().name("stemma-pack".to_owned()).spawn(run) {
             Ok(thread) => Ok(PackKeeper { growth, thread: Some(thread) }),
             Err(error) => {
@@ -188,7 +197,7 @@ fn keep(
     (store, clock): (&dyn Store, &dyn Clock),
     growth: &Growth,
     options: KeepPacked,
-    mut packed: impl FnMut(std::result::Result<Packed, StoreError>),
+    mut each: impl FnMut(&dyn Fn() -> std::result::Result<Packed, StoreError>),
 ) {
     loop {
         let inbox_bytes_min = match growth.wait() {
@@ -196,7 +205,7 @@ fn keep(
             Wake::Grown => options.growth_bytes,
             Wake::Requested => 0,
         };
-        packed(pack(store, &PackOptions { now: clock.now(), level: options.level, inbox_bytes_min }));
+        each(&|| pack(store, &PackOptions { now: clock.now(), level: options.level, inbox_bytes_min }));
     }
 }
 

@@ -48,8 +48,8 @@ pub use loose::{REPLACED, json_text, lone_surrogates};
 pub use losses::{LOSSES_MAX, Loss, LossAction, Losses};
 pub use maker::Maker;
 pub use names::{
-    EntryId, FormatId, LedgerId, MachineId, NAME_BYTES_MAX, NEWEST_WORDS, NameError, Party, Principal,
-    SessionId, Template, ThreadId, TicketId, Topic, check_tag,
+    EntryId, FormatId, JobKind, LedgerId, MachineId, NAME_BYTES_MAX, NEWEST_WORDS, NameError, Party,
+    PointerKey, Principal, SessionId, Template, ThreadId, TicketId, TokenId, Topic, check_tag,
 };
 pub use note::{Note, NoteCode};
 pub use plural::{listed, noun_of, plural};

@@ -42,6 +42,14 @@ pub enum NameError {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// The text would not survive in a path of a URL.
+    #[error("`{text}` cannot name a pointer: {reason}")]
+    Pointer {
+        /// The text.
+        text: Box<str>,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
 }
 
 /// What people write for the newest session, who know it from elsewhere.
@@ -68,6 +76,20 @@ pub fn check_tag(text: &str) -> Result<(), NameError> {
     Err(NameError::Tag { text: text.into(), reason })
 }
 
+/// Accepts what a URL carries in its path as it is: clients resolve `.` and `..` and join `//` before they send, and then ask for
+/// another pointer.
+fn check_pointer(text: &str) -> Result<(), NameError> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | ':' | '@' | '/');
+    let reason = if !text.chars().all(is_plain) {
+        "it has letters without accents, digits, and `.`, `_`, `-`, `:`, `@`, `/`"
+    } else if text.split('/').any(|part| matches!(part, "" | "." | "..")) {
+        "between slashes there is a name, other than `.` and `..`"
+    } else {
+        return Ok(());
+    };
+    Err(NameError::Pointer { text: text.into(), reason })
+}
+
 fn check(what: &'static str, text: &str) -> Result<(), NameError> {
     if text.is_empty() {
         return Err(NameError::Empty { what });
@@ -82,19 +104,20 @@ fn check(what: &'static str, text: &str) -> Result<(), NameError> {
 }
 
 macro_rules! name {
-    ($(#[$doc:meta])* $name:ident, $what:literal) => {
+    ($(#[$doc:meta])* $name:ident, $what:literal $(, $also:path)?) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name(Box<str>);
 
         impl $name {
-            /// Accepts 1 to [`NAME_BYTES_MAX`] bytes without control characters.
+            /// Accepts 1 to [`NAME_BYTES_MAX`] bytes without control characters, and not all of them where its type says so.
             ///
             /// # Errors
             /// `NameError` says what is wrong with the text.
             pub fn new(text: impl Into<Box<str>>) -> Result<Self, NameError> {
                 let text = text.into();
                 check($what, &text)?;
+                $( $also(&text)?; )?
                 Ok(Self(text))
             }
 
@@ -176,6 +199,19 @@ name!(
     /// Who sends or receives an event: an agent's name, or `broadcast`.
     Party, "sender or receiver"
 );
+name!(
+    /// A pointer: a name that programs give a commit and move to another one. ASCII letters, digits and `.`, `_`, `-`, `:`, `@`, in
+    /// parts that slashes separate.
+    PointerKey, "pointer", check_pointer
+);
+name!(
+    /// A kind of background job: `pack`.
+    JobKind, "kind of job"
+);
+name!(
+    /// A token, without its secret: `tok-…`.
+    TokenId, "token"
+);
 
 #[cfg(test)]
 mod tests {
@@ -187,5 +223,16 @@ mod tests {
         assert_eq!(SessionId::new("a\nb"), Err(NameError::Control { what: "session", offset: 1 }));
         assert_eq!(SessionId::new("x".repeat(513)), Err(NameError::TooLong { what: "session", bytes: 513 }));
         assert_eq!(SessionId::new("7f").map(|name| name.to_string()), Ok("7f".to_owned()));
+    }
+
+    #[test]
+    fn a_pointer_is_named_by_what_a_path_carries() {
+        for text in ["main", "agents/ada@workshop/claude-code", "a.b_c-d:e", "...", "a/.b"] {
+            assert_eq!(PointerKey::new(text).map(|key| key.to_string()), Ok(text.to_owned()));
+        }
+        for text in ["/a", "a/", "a//b", ".", "a/../b", "a b", "a%2Fb", "a?b", "a#b", "ä"] {
+            assert!(matches!(PointerKey::new(text), Err(NameError::Pointer { .. })), "{text}");
+        }
+        assert_eq!(PointerKey::new(""), Err(NameError::Empty { what: "pointer" }));
     }
 }

@@ -88,7 +88,7 @@ macro_rules! text_form {
 
 text_form! {
     ID: ArtifactId CommitId RulesHash;
-    NAME: EntryId FormatId LedgerId MachineId Party Principal SessionId Template ThreadId TicketId Topic;
+    NAME: EntryId FormatId JobKind LedgerId MachineId Party PointerKey Principal SessionId Template ThreadId TicketId TokenId Topic;
     TIME: Timestamp;
     VALUE: CounterSpec EventSeq Granularity;
 }

@@ -100,7 +100,7 @@ impl Call<'_> {
     {
         let mut held = Held::default();
         let form = if self.header(ACCEPT) == frames::MEDIA_TYPE { Form::Frames } else { Form::Plain };
-        if self.head.method != Method::Get {
+        if !self.head.method.has_query() {
             let body = std::mem::take(self.request.body_mut());
             let (json, memory) = crate::body::in_memory(body, &self.shared.limits, &self.shared.pool).await?;
             (self.parts.body, held) = (Some(json), memory);

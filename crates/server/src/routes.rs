@@ -50,12 +50,14 @@ pub(crate) fn router(
             Method::Get => MethodFilter::GET,
             Method::Post => MethodFilter::POST,
             Method::Patch => MethodFilter::PATCH,
+            Method::Put => MethodFilter::PUT,
+            Method::Delete => MethodFilter::DELETE,
         };
         let handler = move |State(shared): State<Shared>,
                             path: Result<RawPathParams, RawPathParamsRejection>,
                             request: Request<Body>| async move {
             let logged = Logged::begin(row.head(), &request);
-            let answered = answer(&shared, row, path, request).await;
+            let answered = answer(&shared, (row, logged.id.clone()), path, request).await;
             logged.end(answered.unwrap_or_else(|problem| reply::problem(&problem)))
         };
         for path in row.head().paths() {
@@ -110,7 +112,7 @@ impl Logged {
 
 async fn answer(
     shared: &Shared,
-    row: &'static dyn Row,
+    (row, id): (&'static dyn Row, HeaderValue),
     path: Result<RawPathParams, RawPathParamsRejection>,
     mut request: Request<Body>,
 ) -> Answer<Response> {
@@ -130,7 +132,7 @@ async fn answer(
     let answer = shared.pool.run(move |cancel| {
         let _memory = memory;
         let service = lender.lend(Use::Operation, cancel)?;
-        let control = Control { cancel: Some(cancel), ..Control::none() };
+        let control = Control { cancel: Some(cancel), request: id.to_str().ok(), ..Control::none() };
         service.explained(row.call(&*service, &parts, &control))
     });
     answer.await.map(reply::json)

@@ -1,6 +1,7 @@
 //! Errors of the engine and the store as problems: which error has which code. What a code says is in `stemmata-api`.
 
 mod refused;
+mod state;
 
 use std::error::Error;
 use std::io;
@@ -12,6 +13,7 @@ use stemmata_engine::{
 };
 use stemmata_model::{JsonError, NameError};
 use stemmata_store::StoreError;
+use stemmata_store::state::StateError;
 
 use self::refused::refusal;
 use crate::wire::quota;
@@ -44,6 +46,12 @@ impl From<StoreError> for Fault {
     }
 }
 
+impl From<StateError> for Fault {
+    fn from(error: StateError) -> Self {
+        EngineError::State(error).into()
+    }
+}
+
 macro_rules! bad_values {
     ($($error:ty => $code:ident,)*) => {
         $(impl From<$error> for Fault {
@@ -72,6 +80,8 @@ pub fn problem_of(error: &EngineError) -> Problem {
     let problem = match error {
         EngineError::Store(error) => return problem_of_store(error),
         EngineError::OpenStore { source, .. } => of_opening(source, error),
+        EngineError::State(source) => return state::of(source),
+        EngineError::OpenState { source, .. } => return state::of_storage(source, error),
         EngineError::Io { path, source, .. } => of_io(error, path, source),
         EngineError::NotFound { what, text } => not_found(*what, text, error),
         EngineError::PromptRange { of, from, .. } => {

@@ -4,6 +4,7 @@
 //! with errors. Use cases stay the engine's.
 
 mod alike;
+mod background;
 mod digest;
 mod fault;
 mod file;
@@ -16,6 +17,7 @@ mod window;
 mod wire;
 
 pub use alike::alike;
+pub use background::Background;
 pub use fault::{causes, of_kind, problem_of, with_causes};
 pub use file::{FileBytes, change_alone, parse_have};
 pub use hearing::{Changed, Hear, HeardFolder, Hearing};

@@ -13,6 +13,7 @@ mod maintain;
 mod messages;
 mod prompts;
 mod recall;
+mod registry;
 mod search;
 mod summarize;
 mod turns;
@@ -28,7 +29,7 @@ use crate::fault::Fault;
 
 /// The service over a store of this machine. Holds no cache: every answer is read anew.
 pub struct Local {
-    home: Arc<Home>,
+    pub(crate) home: Arc<Home>,
     by: Principal,
     model: Option<MakeSummarizer>,
     /// Whether this is a long-lived service's, which gives the store up for others.

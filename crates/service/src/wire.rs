@@ -13,6 +13,7 @@ pub(crate) mod place;
 pub(crate) mod prompt;
 pub(crate) mod quota;
 pub(crate) mod recall;
+pub(crate) mod registry;
 pub(crate) mod search;
 pub(crate) mod secrets;
 pub(crate) mod session;

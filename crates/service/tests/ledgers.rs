@@ -105,14 +105,17 @@ fn a_plan_that_does_not_hold_any_more_forgets_nothing() {
     let digest = plan.digest.unwrap();
     assert_eq!(stage.service.plan_forget_events(&request).unwrap().digest.as_ref(), Some(&digest));
     stage.append("c", &["three"]);
-    let refused = stage.service.apply_forget_events(&request, &digest).unwrap_err();
+    let refused = stage.service.apply_forget_events(&request, &digest, &Control::none()).unwrap_err();
     assert!(refused.is(Code::PlanStale), "{refused}");
     assert!(stage.texts("c").iter().all(Option::is_some));
     let digest = stage.service.plan_forget_events(&request).unwrap().digest.unwrap();
-    let done = stage.service.apply_forget_events(&request, &digest).unwrap();
+    let done = stage.service.apply_forget_events(&request, &digest, &Control::none()).unwrap();
     assert_eq!((done.events, done.dry_run, done.digest), (4, false, None));
     assert!(stage.texts("c").iter().all(Option::is_none));
-    assert_eq!(code(stage.service.apply_forget_events(&request, &digest)), "no_event_with_text");
+    assert_eq!(
+        code(stage.service.apply_forget_events(&request, &digest, &Control::none())),
+        "no_event_with_text"
+    );
 }
 
 #[test]
@@ -126,11 +129,14 @@ fn forgetting_everywhere_leaves_what_no_plan_says() {
     let request = ForgetEventsRequest { ledger: None, session, events: Vec::new() };
     let plan = stage.service.plan_forget_events(&request).unwrap();
     assert_eq!(plan.ledgers.iter().map(|one| one.ledger.as_str()).collect::<Vec<_>>(), ["a", "b"]);
-    stage.service.apply_forget_events(&request, &plan.digest.unwrap()).unwrap();
+    stage.service.apply_forget_events(&request, &plan.digest.unwrap(), &Control::none()).unwrap();
     assert_eq!((stage.texts("a"), stage.texts("b")), (vec![None], vec![None, Some("three".to_owned())]));
     // Neither a session nor events: nothing is meant.
     let nothing = ForgetEventsRequest { session: None, ..request };
-    assert_eq!(code(stage.service.apply_forget_events(&nothing, &PlanDigest::new(""))), "bad_request");
+    assert_eq!(
+        code(stage.service.apply_forget_events(&nothing, &PlanDigest::new(""), &Control::none())),
+        "bad_request"
+    );
 }
 
 #[test]

@@ -62,15 +62,15 @@ fn a_plan_that_the_store_outgrew_is_refused_and_changes_nothing() {
     assert_eq!(old.digest, service.plan_forget(&request).expect("again").digest, "equal plans, equal names");
     let second = said(&home, Some(first), "more");
     let digest = old.digest.expect("a plan has one");
-    stale(service.apply_forget(&request, &digest));
+    stale(service.apply_forget(&request, &digest, &Control::none()));
     let store = home.engine().expect("a store").store();
     assert!(store.commit(first).expect("read").is_some() && store.commit(second).expect("read").is_some());
     let other = ForgetRequest { even_pinned: false, ..request.clone() };
     let digest = service.plan_forget(&request).expect("a plan").digest.expect("a plan has one");
-    stale(service.apply_forget(&other, &digest));
-    let done = service.apply_forget(&request, &digest).expect("forgotten");
+    stale(service.apply_forget(&other, &digest, &Control::none()));
+    let done = service.apply_forget(&request, &digest, &Control::none()).expect("forgotten");
     assert_eq!((done.dry_run, done.removed.len(), done.digest), (false, 2, None));
-    service.apply_forget(&request, &digest).expect_err("there is nothing of it any more");
+    service.apply_forget(&request, &digest, &Control::none()).expect_err("there is nothing of it any more");
 }
 
 #[test]

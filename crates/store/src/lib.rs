@@ -15,6 +15,7 @@ mod patience;
 pub mod rules;
 mod seam;
 mod sqlite;
+pub mod state;
 mod varint;
 mod write;
 
@@ -48,7 +49,7 @@ pub use seam::{
     ResolveScope, STORED_AT_BYTES_MAX, Sink, Store, StoreIdentity, StoredAt, UnseenKey, Upkeep, Usage,
     Verified,
 };
-pub use sqlite::{OpenFor, SqliteOptions, SqliteStore};
+pub use sqlite::{OpenFor, SqliteOptions, SqliteState, SqliteStore};
 pub use write::{
     Annotation, Annotations, AuditRecord, ContentPart, Link, LinkKind, NewCommit, NewContent, NewHole,
     Placement, SIDECAR_FORMAT, Session, SessionKey, SessionOrigin, Write,

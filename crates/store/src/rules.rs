@@ -4,6 +4,7 @@
 //! How rows are found and written is each backend's own.
 
 pub mod annotation;
+pub mod audit;
 pub mod bounds;
 pub mod checks;
 pub mod closure;
@@ -14,6 +15,7 @@ pub mod condemn;
 pub mod events;
 pub mod figures;
 pub mod forget;
+pub mod jobs;
 pub mod latest;
 pub mod ledger_rows;
 pub mod output;
@@ -28,3 +30,4 @@ pub(crate) mod seals;
 pub mod state;
 pub mod sweep;
 pub mod tips;
+pub mod tokens;

@@ -17,4 +17,5 @@ pub mod model_server;
 pub mod mount;
 pub mod rng;
 pub mod sample;
+pub mod state;
 pub mod text;

@@ -9,17 +9,18 @@ use serde_json::{Map, Value, json};
 
 use crate::frames::MEDIA_TYPE;
 use crate::hole_of;
-use crate::operation::{Effect, Flow, Method, Repeat, Row, Scope, rows};
+use crate::operation::{Effect, Flow, Repeat, Row, Scope, rows};
 use crate::problem::Problem;
 use crate::schema::{TypeOf, components};
 
 /// The facets in the order of the table, with the sources of their traits, which say what their methods do.
-pub(super) const SOURCES: [(&str, &str); 6] = [
+pub(super) const SOURCES: [(&str, &str); 7] = [
     ("chains", include_str!("../service/chains.rs")),
     ("give_back", include_str!("../service/give_back.rs")),
     ("ledgers", include_str!("../service/ledgers.rs")),
     ("maintain", include_str!("../service/maintain.rs")),
     ("prompts", include_str!("../service/prompts.rs")),
+    ("registry", include_str!("../service/registry.rs")),
     ("search", include_str!("../service/search.rs")),
 ];
 
@@ -54,14 +55,9 @@ pub fn openapi() -> Value {
     let mut paths = Map::new();
     for row in rows() {
         let head = row.head();
-        let verb = match head.method {
-            Method::Get => "get",
-            Method::Post => "post",
-            Method::Patch => "patch",
-        };
         for at in head.paths() {
             let path = paths.entry(at).or_insert_with(|| json!({}));
-            path[verb] = operation(row, at, &requests);
+            path[word(&head.method)] = operation(row, at, &requests);
         }
     }
     schemas.extend(requests);
@@ -96,7 +92,7 @@ fn operation(row: &dyn Row, path: &'static str, requests: &Map<String, Value>) -
         })
         .collect();
     let mut body = None;
-    if head.method == Method::Get || flow == Some(Flow::In) {
+    if head.method.has_query() || flow == Some(Flow::In) {
         query(&mut parameters, "", &without(schema, &holes), requests, true);
     } else if schema["properties"].as_object().is_some_and(|all| all.len() > holes.len()) {
         body = Some(
@@ -203,7 +199,7 @@ pub fn table() -> String {
             (Effect::Destroys, Repeat::Planned) => " Takes the plan's digest.",
             _ => "",
         };
-        let method = word(&head.method).to_uppercase();
+        let method = head.method.name();
         let first = first.replace('|', "\\|");
         let paths: Vec<String> = head.paths().map(|path| format!("`{method} {path}`")).collect();
         let paths = paths.join(", ");

@@ -181,6 +181,20 @@ codes! {
         => "`stemma history {ctx}` lists the ancestors of a commit";
     Ambiguous "ambiguous" Ambiguous "the name could mean several things" => "give more characters, or one of these ids";
 
+    // Pointers and the service's own state
+    PointerNotFound "pointer_not_found" NotFound "no such pointer" => "`stemma pointer list` shows all pointers";
+    PointerMoved "pointer_moved" Conflict "the pointer does not point to what was expected"
+        => "read it again, and expect what it points to now; nothing was changed";
+    TooMany "too_many" Refused "there are as many as there may be"
+        => "delete some that nobody needs; nothing was changed";
+    LeaseLost "lease_lost" Conflict "another process took the job over" => "nothing is to be done: that process does it";
+    StateDamaged "state_damaged" Corrupt "the service's own state cannot be read"
+        => "move the folder `state` of the data directory away to start again: pointers, jobs, tokens and the audit log are in it, and no content";
+    StateFailed "state_failed" System "the service's own state cannot be used"
+        => "check the folder `state` of the data directory, then run the command again";
+    AuditNotWritten "audit_not_written" System "it was done, and the audit log does not say so"
+        => "do not repeat it; free some space, and see `stemma audit`";
+
     // Giving back
     FormatUnreadable "format_unreadable" BadInput "this version cannot read the format"
         => "`stemma native REF` returns the bytes of any format";

@@ -79,6 +79,7 @@ pub trait Ledgers: Send + Sync {
         &self,
         request: &ForgetEventsRequest,
         plan: &PlanDigest,
+        control: &Control<'_>,
     ) -> Answer<EventsForgotten>;
 
     /// Returns what is known of a project or a cluster. Folds what is new and saves the result, which a caller cannot see.
@@ -187,8 +188,8 @@ pub mod rows {
             s.plan_forget_events(q)
         });
     pub static APPLY_FORGET_EVENTS: Op<Apply<v1::ForgetEventsRequest>, v1::EventsForgotten> =
-        Op::apply("ledgers.apply_forget_events", "/v1/events/forget", &["events forget"], |s, q, _| {
-            s.apply_forget_events(&q.request, &q.plan)
+        Op::apply("ledgers.apply_forget_events", "/v1/events/forget", &["events forget"], |s, q, c| {
+            s.apply_forget_events(&q.request, &q.plan, c)
         });
     pub static STATE: Op<v1::StateRequest, v1::State> =
         Op::get("ledgers.state", "/v1/ledgers/{ledger}/state", Read, |s, q, _| s.state(q))

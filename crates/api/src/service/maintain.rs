@@ -10,7 +10,8 @@ use crate::{Answer, Control, PlanDigest};
 ///
 /// What destroys is planned, shown and then applied: `plan_…` changes nothing and answers with a digest; `apply_…` takes the
 /// same request and that digest, plans again, and fails with `plan_stale` before it changes anything where the two plans
-/// differ. A second `apply_…` of the same plan fails so, too.
+/// differ. A second `apply_…` of the same plan fails so, too. What destroys, and `unforget`, is in the audit log
+/// ([`Registry::audit`](super::Registry::audit)): a row before, without which nothing is done, and one after.
 pub trait Maintain: Send + Sync {
     /// Returns how much there is, and what it takes.
     ///
@@ -53,14 +54,19 @@ pub trait Maintain: Send + Sync {
     ///
     /// # Errors
     /// `plan_stale`, `not_cleaned`, and those of the plan.
-    fn apply_forget(&self, request: &ForgetRequest, plan: &PlanDigest) -> Answer<Forget>;
+    fn apply_forget(
+        &self,
+        request: &ForgetRequest,
+        plan: &PlanDigest,
+        control: &Control<'_>,
+    ) -> Answer<Forget>;
 
     /// Removes every tombstone left by the same `forget` and returns their number. It brings no bytes back: what was forgotten
     /// may be imported again.
     ///
     /// # Errors
     /// `nothing_forgotten`.
-    fn unforget(&self, request: &UnforgetRequest) -> Answer<Unforgotten>;
+    fn unforget(&self, request: &UnforgetRequest, control: &Control<'_>) -> Answer<Unforgotten>;
 
     /// Says what would be scrubbed.
     ///
@@ -126,11 +132,11 @@ pub mod rows {
     pub static PLAN_FORGET: Op<v1::ForgetRequest, v1::Forget> =
         Op::ask("maintain.plan_forget", "/v1/forget/plan", Manage, |s, q, _| s.plan_forget(q));
     pub static APPLY_FORGET: Op<Apply<v1::ForgetRequest>, v1::Forget> =
-        Op::apply("maintain.apply_forget", "/v1/forget", &["forget"], |s, q, _| {
-            s.apply_forget(&q.request, &q.plan)
+        Op::apply("maintain.apply_forget", "/v1/forget", &["forget"], |s, q, c| {
+            s.apply_forget(&q.request, &q.plan, c)
         });
     pub static UNFORGET: Op<v1::UnforgetRequest, v1::Unforgotten> =
-        Op::post("maintain.unforget", "/v1/unforget", Manage, Repeat::Same, |s, q, _| s.unforget(q))
+        Op::post("maintain.unforget", "/v1/unforget", Manage, Repeat::Same, |s, q, c| s.unforget(q, c))
             .shown_by(&["forget --undo"]);
     pub static PLAN_SCRUB: Op<v1::ScrubRequest, v1::Scrub> =
         Op::ask("maintain.plan_scrub", "/v1/scrub/plan", Manage, |s, q, c| s.plan_scrub(q, c));

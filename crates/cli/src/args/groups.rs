@@ -28,7 +28,8 @@ const ALL: Groups = &[
     ("Keep secrets out", &["scan", "scrub", "secrets", "forget"]),
     ("Repair and back up", &["doctor", "repair", "recover", "verify", "backup", "restore", "bundle"]),
     ("Maintain the store", &["du", "index", "pack", "gc", "migrate"]),
-    ("Build an agent", &["serve", "assemble", "context", "strategy", "turn", "checkpoint", "artifact"]),
+    ("Serve programs", &["serve", "pointer", "jobs", "audit"]),
+    ("Build an agent", &["assemble", "context", "strategy", "turn", "checkpoint", "artifact"]),
     ("Ledgers", &["events", "ledger", "replay"]),
     (
         "For scripts",

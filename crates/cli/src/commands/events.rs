@@ -292,7 +292,7 @@ fn forget(app: &App, args: &EventsForget) -> Result<Exit, CliError> {
     let done = match service.plan_forget_events(&request) {
         // What an earlier try left in files is deleted all the same.
         Err(nothing) if args.yes && !args.dry_run && nothing.is(Code::NoEventWithText) => {
-            service.apply_forget_events(&request, &PlanDigest::new(""))?
+            service.apply_forget_events(&request, &PlanDigest::new(""), &Control::none())?
         }
         plan => {
             let plan = plan?;
@@ -311,7 +311,7 @@ fn forget(app: &App, args: &EventsForget) -> Result<Exit, CliError> {
             if args.dry_run {
                 plan
             } else {
-                service.apply_forget_events(&request, &shown(plan.digest.as_ref()))?
+                service.apply_forget_events(&request, &shown(plan.digest.as_ref()), &Control::none())?
             }
         }
     };

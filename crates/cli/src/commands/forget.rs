@@ -1,7 +1,7 @@
 //! `forget`: shows what would go and what still needs it, asks, and lets go.
 
 use stemmata_api::v1::{self, UnforgetRequest};
-use stemmata_api::{Code, Problem};
+use stemmata_api::{Code, Control, Problem};
 
 use std::path::Path;
 
@@ -42,8 +42,11 @@ pub(crate) fn run(app: &App, args: &Forget) -> Result<Exit, CliError> {
     let service = app.service()?;
     let plan = || service.plan_forget(&request).map_err(|problem| with_own_hint(&request, problem));
     if args.yes && !args.dry_run {
-        let done =
-            unasked(plan, |plan| plan.digest.as_ref(), |digest| service.apply_forget(&request, digest))?;
+        let done = unasked(
+            plan,
+            |plan| plan.digest.as_ref(),
+            |digest| service.apply_forget(&request, digest, &Control::none()),
+        )?;
         return show(app, &done);
     }
     let plan = match plan() {
@@ -68,7 +71,7 @@ pub(crate) fn run(app: &App, args: &Forget) -> Result<Exit, CliError> {
     if !confirmed(app, &act)? {
         return Ok(Exit::Done);
     }
-    show(app, &service.apply_forget(&request, &shown(plan.digest.as_ref()))?)
+    show(app, &service.apply_forget(&request, &shown(plan.digest.as_ref()), &Control::none())?)
 }
 
 fn forget_vault(app: &App, args: &Forget) -> Result<Exit, CliError> {
@@ -122,7 +125,11 @@ fn with_own_hint(request: &v1::ForgetRequest, mut problem: Box<Problem>) -> Box<
 }
 
 fn unforget(app: &App, text: &str) -> Result<Exit, CliError> {
-    let undone = app.host()?.unforget(app.service()?, &UnforgetRequest { reference: text.to_owned() })?;
+    let undone = app.host()?.unforget(
+        app.service()?,
+        &UnforgetRequest { reference: text.to_owned() },
+        &Control::none(),
+    )?;
     app.answer(&undone, || {
         Ok("It may be imported again: `stemma import` imports what its transcript still holds.\n".to_owned())
     })

@@ -72,7 +72,7 @@ fn imported(app: &App, args: &Import, tells: bool) -> Result<Exit, CliError> {
         app.console.warn(&warning);
     }
     let progress = Bar::start(app, host, &request)?;
-    let result = host.import(&request, &Control { progress: &progress, cancel: None });
+    let result = host.import(&request, &Control { progress: &progress, ..Control::none() });
     // What is done behind the reading is done before its summary: the command ends when it says so.
     let behind = result.as_ref().map(|result| {
         progress.says("indexing what is new");

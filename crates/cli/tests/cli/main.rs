@@ -10,6 +10,7 @@
 mod artifacts;
 mod bad_input;
 mod beside;
+mod beside_the_store;
 mod blame;
 mod branches;
 mod browse;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use stemmata_api::Service;
+use stemmata_api::{Control, Service};
 use stemmata_api::v1::AppendRequest;
 use stemmata_server::{Limits, Listen, Server, SocketError};
 use stemmata_service::Local;
@@ -211,7 +211,7 @@ fn a_client_that_reads_nothing_keeps_nothing_that_is_forgotten() {
     let request = serde_json::json!({ "reference": secret.session_id });
     let request = serde_json::from_value(request).expect("a request");
     let plan = other.plan_forget(&request).expect("a plan").digest.expect("a digest");
-    let done = other.apply_forget(&request, &plan).expect("forgotten");
+    let done = other.apply_forget(&request, &plan, &Control::none()).expect("forgotten");
     assert_eq!(done.unfinished, None, "the WAL was cleared");
     let mut rest = Vec::new();
     deaf[0].read_to_end(&mut rest).expect("the rest");

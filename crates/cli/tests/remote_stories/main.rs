@@ -17,6 +17,8 @@ mod prompts;
 mod provider;
 #[path = "../../../service/tests/stories/refused.rs"]
 mod refused;
+#[path = "../../../service/tests/stories/registry.rs"]
+mod registry;
 #[path = "../../../service/tests/stories/rows.rs"]
 mod rows;
 #[path = "../../../service/tests/stories/stage.rs"]

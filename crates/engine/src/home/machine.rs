@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use stemmata_model::MachineId;
 use stemmata_store::{FileLock, read_bounded};
 
-use super::label_of;
 use crate::engine::FORMER_MACHINES_MAX;
 use crate::error::{EngineError, Result};
 use crate::temporary::TempFiles;
@@ -22,6 +21,9 @@ const MACHINE_VERSION: u32 = 1;
 
 /// Bytes of `machine.json` at most: about 200 for each machine.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
+
+/// Characters of a label at most: it is part of every principal.
+const LABEL_CHARS_MAX: usize = 64;
 
 /// What tells this machine, and who works on it, from others.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -240,6 +242,13 @@ fn machine_of(file: &MachineFile, path: &Path) -> Result<Machine> {
     // What cannot have been a machine has recorded nothing.
     let former = file.before.iter().filter_map(|entry| MachineId::new(entry.machine.clone()).ok()).collect();
     Ok(Machine { id, label: label_of(&file.own.label), former })
+}
+
+/// Keeps what may stand in a principal: no spaces, no control characters, no separators of its own.
+pub(crate) fn label_of(text: &str) -> String {
+    let is_plain = |character: &char| character.is_alphanumeric() || matches!(character, '-' | '_' | '.');
+    let label: String = text.chars().filter(is_plain).take(LABEL_CHARS_MAX).collect();
+    if label.is_empty() { "machine".to_owned() } else { label }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stemmata_api::v1::{FindRequest, Found, Session, UnforgetRequest, Unforgotten};
-use stemmata_api::{Answer, Chains, Maintain};
+use stemmata_api::{Answer, Chains, Control, Maintain};
 
 use stemmata_engine::{Engine, EngineError, ImportFailure};
 use stemmata_model::CommitId;
@@ -65,14 +65,19 @@ impl Host {
     ///
     /// # Errors
     /// `ambiguous` where several have such a name, and those of [`unforget`](stemmata_api::Maintain::unforget).
-    pub fn unforget(&self, service: &dyn Maintain, request: &UnforgetRequest) -> Answer<Unforgotten> {
+    pub fn unforget(
+        &self,
+        service: &dyn Maintain,
+        request: &UnforgetRequest,
+        control: &Control<'_>,
+    ) -> Answer<Unforgotten> {
         let folders = self.clients_folders();
         let transcript =
             self.with_engine(|engine| Ok(engine.forgotten_transcript(&folders, &request.reference)?))?;
         match transcript {
-            None => service.unforget(request),
+            None => service.unforget(request, control),
             Some(path) => {
-                service.unforget(&UnforgetRequest { reference: path.to_string_lossy().into_owned() })
+                service.unforget(&UnforgetRequest { reference: path.to_string_lossy().into_owned() }, control)
             }
         }
     }

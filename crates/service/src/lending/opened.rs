@@ -8,6 +8,7 @@ use stemmata_api::{Answer, Code, Problem};
 use stemmata_engine::{IndexKeeper, Lease, Listening};
 
 use super::MakeLocal;
+use crate::background::Background;
 use crate::fault::problem_of;
 use crate::hearing::{Bell, Changed, Hear, HeardFolder};
 use crate::local::Local;
@@ -17,6 +18,7 @@ pub(super) struct Opened {
     heard: Option<(Vec<HeardFolder>, Box<dyn Any + Send>)>,
     index: IndexKeeper,
     listening: Listening,
+    _background: Option<Background>,
     pub(super) local: Arc<Local>,
     _lease: Lease,
 }
@@ -31,7 +33,13 @@ impl Opened {
         let listening = engine.listen();
         let no_thread = |error: std::io::Error| Box::new(Problem::new(Code::IoFailed, error.to_string()));
         let index = engine.keep_settled().map_err(no_thread)?;
-        let mut opened = Self { heard: None, index, listening, local: Arc::new(local), _lease: lease };
+        // What it records may be damaged; the store can still be asked.
+        let background = local.background(|problem| tracing::warn!(%problem, "a background job failed"));
+        let background =
+            background.inspect_err(|problem| tracing::warn!(%problem, "nothing is done in the background"));
+        let (local, background) = (Arc::new(local), background.ok());
+        let mut opened =
+            Self { heard: None, index, listening, _background: background, local, _lease: lease };
         opened.hear(hear, bell);
         Ok(Some(opened))
     }

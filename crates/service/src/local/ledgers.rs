@@ -132,6 +132,7 @@ impl Ledgers for Local {
         &self,
         request: &ForgetEventsRequest,
         plan: &PlanDigest,
+        control: &Control<'_>,
     ) -> Answer<EventsForgotten> {
         self.with(|engine| {
             let found = engine.plan_forget_events(&read::told(request)?)?;
@@ -140,7 +141,13 @@ impl Ledgers for Local {
                 hold(plan, Some(digest))?;
             }
             let _alone = self.alone()?;
-            let unfinished = engine.apply_forget_events(&found)?;
+            let events = found.counts().map(|(ledger, events)| format!("{events} of {ledger}"));
+            let target = format!("events: {}", events.collect::<Vec<_>>().join(", "));
+            let deed = self.deed("ledgers.apply_forget_events", target, control);
+            let act = || Ok(engine.apply_forget_events(&found)?);
+            let unfinished = self.audited(deed, act, |left| {
+                if left.is_some() { "done, and files are left".to_owned() } else { "done".to_owned() }
+            })?;
             let stores_left = self.stores_left();
             Ok(EventsForgotten { dry_run: false, stores_left, unfinished, digest: None, ..shown })
         })

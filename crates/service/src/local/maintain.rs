@@ -11,6 +11,7 @@ use stemmata_engine::{
     CollectOptions, CollectPlan, Engine, ForgetOptions, ForgetPlan, ForgetTarget, ScanPlace, ScanTarget,
     ScrubPlan, ScrubTarget,
 };
+use stemmata_model::{CommitId, plural, to_u64};
 use stemmata_store::{Damage, PackOptions, SessionFilter};
 
 use super::{Local, bad_request};
@@ -109,18 +110,34 @@ impl Maintain for Local {
         })
     }
 
-    fn apply_forget(&self, request: &ForgetRequest, plan: &PlanDigest) -> Answer<Forget> {
+    fn apply_forget(
+        &self,
+        request: &ForgetRequest,
+        plan: &PlanDigest,
+        control: &Control<'_>,
+    ) -> Answer<Forget> {
         self.with(|engine| {
-            let (planned, Forget { meant, digest, .. }) = self.forgetting(engine, request)?;
-            hold(plan, digest.as_ref())?;
+            let (planned, shown) = self.forgetting(engine, request)?;
+            hold(plan, shown.digest.as_ref())?;
+            let deed = self.deed("maintain.apply_forget", forgotten_target(request, &shown), control);
             let _alone = self.alone()?;
-            let done = wire::keep::forget(&engine.apply_forget(planned)?, meant, (false, &is_there));
+            let act = || Ok(engine.apply_forget(planned)?);
+            let done = self.audited(deed, act, |done| {
+                let commits = done.forgotten.removed.len() + done.forgotten.cut.len();
+                format!("{}, {}", plural(to_u64(commits), "commit"), plural(done.forgotten.events, "event"))
+            })?;
+            let done = wire::keep::forget(&done, shown.meant, (false, &is_there));
             Ok(Forget { stores_left: self.stores_left(), ..done })
         })
     }
 
-    fn unforget(&self, request: &UnforgetRequest) -> Answer<Unforgotten> {
-        self.with(|engine| Ok(Unforgotten { lifted: engine.unforget(&request.reference)? }))
+    fn unforget(&self, request: &UnforgetRequest, control: &Control<'_>) -> Answer<Unforgotten> {
+        self.with(|engine| {
+            let deed = self.deed("maintain.unforget", lifted_target(&request.reference), control);
+            let act = || Ok(engine.unforget(&request.reference)?);
+            let lifted = self.audited(deed, act, |lifted| plural(*lifted, "tombstone"))?;
+            Ok(Unforgotten { lifted })
+        })
     }
 
     fn plan_scrub(&self, request: &ScrubRequest, control: &Control<'_>) -> Answer<Scrub> {
@@ -134,8 +151,15 @@ impl Maintain for Local {
             let (planned, Scrub { meant, digest, .. }) = scrubbing(engine, request)?;
             hold(plan, digest.as_ref())?;
             control.check()?;
+            let target =
+                meant.as_ref().map_or_else(|| scrubbed_target(request), |meant| meant.ctx.to_string());
+            let deed = self.deed("maintain.apply_scrub", target, control);
             let _alone = self.alone()?;
-            let done = wire::secrets::scrub(&engine.apply_scrub(planned, self.by())?, meant, false);
+            let act = || Ok(engine.apply_scrub(planned, self.by())?);
+            let done = self.audited(deed, act, |done| {
+                format!("{}, {}", plural(done.rewritten, "commit"), plural(done.events_forgotten, "event"))
+            })?;
+            let done = wire::secrets::scrub(&done, meant, false);
             Ok(Scrub { stores_left: self.stores_left(), ..done })
         })
     }
@@ -158,11 +182,40 @@ impl Maintain for Local {
         self.with(|engine| {
             let (planned, Gc { digest, .. }) = self.collecting(engine, request)?;
             hold(plan, digest.as_ref())?;
-            let done = engine.apply_collect(planned)?;
+            let retired = plural(to_u64(planned.report.retired.len()), "session");
+            let deed =
+                self.deed("maintain.apply_collect", format!("{retired} that retention expires"), control);
+            let act = || Ok(engine.apply_collect(planned)?);
+            let done = self.audited(deed, act, |done| {
+                format!("{} deleted", plural(done.collected.deleted.commits, "commit"))
+            })?;
             let packed = engine.pack(&PackOptions::new(self.now()))?;
             Ok(wire::keep::collected(&done, Some(&packed), self.grace_days(request)?))
         })
     }
+}
+
+/// Names what is forgotten by ids of commits, which are hashes: of names that are forgotten the store keeps hashes only, and a log that
+/// had them would give them away.
+fn forgotten_target(request: &ForgetRequest, shown: &Forget) -> String {
+    let going = shown.removed.iter().chain(&shown.cut).next();
+    match (&request.project, &shown.meant, going) {
+        (Some(_), ..) => format!("a project with {}", plural(to_u64(shown.sessions.len()), "session")),
+        (None, Some(meant), _) => meant.ctx.to_string(),
+        (None, None, Some(going)) => format!("session with {going}"),
+        (None, None, None) => "session".to_owned(),
+    }
+}
+
+/// Names what is allowed again: a commit, and of anything else nothing, as above.
+fn lifted_target(reference: &str) -> String {
+    let commit = reference.parse::<CommitId>();
+    commit.map_or_else(|_| "a forgotten session".to_owned(), |commit| commit.to_string())
+}
+
+/// Names what is scrubbed where it is no commit.
+fn scrubbed_target(request: &ScrubRequest) -> String {
+    request.reference.as_ref().map_or_else(|| "everything".to_owned(), |name| format!("session {name}"))
 }
 
 /// Returns whether a client still has a transcript. A session in a database is named by a path below it.

@@ -10,6 +10,7 @@ mod maintain;
 mod prompts;
 mod provider;
 mod refused;
+mod registry;
 mod rows;
 mod stage;
 mod tests;

@@ -108,13 +108,17 @@ fn forgotten(service: &dyn Service, session: &Transcript) {
     let plan = service.plan_forget(&request).expect("a plan");
     assert!(plan.dry_run && plan.removed.iter().any(|id| id.to_string() == tip), "{plan:?}");
     assert_eq!(service.plan_forget(&request).expect("again").digest, plan.digest, "equal plans, equal names");
-    assert_eq!(code(service.apply_forget(&request, &made_up())), "plan_stale");
+    assert_eq!(code(service.apply_forget(&request, &made_up(), &Control::none())), "plan_stale");
     service.show(&ShowRequest { ctx: tip.clone(), entries: false }).expect("nothing was changed");
-    let done = service.apply_forget(&request, &plan.digest.expect("a plan has one")).expect("forgotten");
+    let done = service
+        .apply_forget(&request, &plan.digest.expect("a plan has one"), &Control::none())
+        .expect("forgotten");
     assert_eq!((done.dry_run, done.removed.len()), (false, plan.removed.len()));
     let gone = FindRequest::of(session.session_id.clone());
     service.find(&gone).expect_err("nothing of it is there");
-    let lift = |reference: &str| service.unforget(&UnforgetRequest { reference: reference.to_owned() });
+    let lift = |reference: &str| {
+        service.unforget(&UnforgetRequest { reference: reference.to_owned() }, &Control::none())
+    };
     assert!(lift(&session.session_id).expect("lifted").lifted > 0);
     assert_eq!(code(lift("nobody")), "nothing_forgotten");
 }

@@ -8,7 +8,7 @@ use stemmata_service::{Host, ImportRequest, Machine, PolicyChange, Reader};
 use stemmata_testkit::claude::{ClaudeSession, Transcript};
 
 use crate::stage::Stage;
-use crate::{chains, give_back, maintain, rows};
+use crate::{chains, give_back, maintain, registry, rows};
 
 #[test]
 fn chains_are_found_read_and_grown() {
@@ -34,6 +34,20 @@ fn what_was_recorded_is_given_back() {
     give_back::back(stage.service.as_ref(), other.service.as_ref(), &session, &|session| {
         stage.import(session);
     });
+}
+
+#[test]
+fn a_pointer_is_moved_by_who_knows_where_it_points() {
+    let stage = Stage::new();
+    let session = ClaudeSession::new(21).turns(6).build();
+    registry::pointers(stage.service.as_ref(), &session, &|session| stage.import(session));
+}
+
+#[test]
+fn what_destroys_is_in_the_audit_log() {
+    let stage = Stage::new();
+    let [kept, gone] = [22, 23].map(|seed| ClaudeSession::new(seed).turns(3).build());
+    registry::audited(stage.service.as_ref(), [&kept, &gone], &|session| stage.import(session));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use stemmata_api::v1::{
     BeginTurnRequest, RecoverTurnRequest, TurnBegun, TurnMadeRequest, TurnStored, TurnWindowReport,
 };
-use stemmata_api::{Answer, Service};
+use stemmata_api::{Answer, Control, Service};
 
 use crate::{Stage, code};
 
@@ -492,7 +492,7 @@ fn a_step_or_end_of_a_forgotten_session_says_so() {
     of.answer(1, "done", 9);
     let request = serde_json::from_value(json!({ "session": "s", "events": [] })).expect("a request");
     let digest = service.plan_forget_events(&request).expect("a plan").digest.expect("a digest");
-    service.apply_forget_events(&request, &digest).expect("forgotten");
+    service.apply_forget_events(&request, &digest, &Control::none()).expect("forgotten");
     let late = of.made(&json!([{ "id": "z2", "role": "assistant", "text": "late" }]));
     assert_eq!(code(service.step(&late)), "session_forgotten");
     assert_eq!(code(service.end_turn(&late)), "session_forgotten");

@@ -18,12 +18,14 @@ mod metadata;
 mod packs;
 mod scrubbed;
 mod sessions;
+pub mod state;
 mod stored;
 mod transactions;
 
 use std::sync::Arc;
 
 pub use ledger::run as events;
+pub use state::run as service_state;
 pub use transactions::check_restart;
 
 use crate::ledger::EventLog;

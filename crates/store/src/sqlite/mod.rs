@@ -29,6 +29,7 @@ mod repair;
 mod rewrite;
 mod seals;
 mod shrink;
+mod state;
 pub(crate) mod statements;
 mod stored;
 mod versions;
@@ -46,6 +47,7 @@ use stemmata_model::{ArtifactId, Commit, CommitId, LedgerId, MachineId, Sighting
 pub(crate) use self::failure::{io_error, store_error};
 pub use self::open::{OpenFor, SqliteOptions};
 pub(crate) use self::open::{connect_sealed, log_of, make_directory, sync_directory, wait_for_locks};
+pub use self::state::SqliteState;
 
 use self::alone::Shared;
 use self::failure::During;

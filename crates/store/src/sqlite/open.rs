@@ -166,7 +166,11 @@ fn refuse_lost(files: &dyn Files, dir: &Path, path: &Path) -> Result<(), StoreEr
 }
 
 /// Sets up an empty database, patiently: SQLite does not wait by itself where several processes begin at once.
-fn start_log(connection: &Connection, path: &Path, options: &SqliteOptions) -> Result<(), StoreError> {
+pub(super) fn start_log(
+    connection: &Connection,
+    path: &Path,
+    options: &SqliteOptions,
+) -> Result<(), StoreError> {
     let sql = format!(
         "PRAGMA page_size = {PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"
     );
@@ -335,7 +339,7 @@ pub(crate) fn make_directory(files: &dyn Files, dir: &Path) -> Result<(), StoreE
 }
 
 /// Makes an empty file for its owner only, or looks at the one that is there. Says whether it is empty.
-fn make_file(files: &dyn Files, dir: &Path, path: &Path) -> Result<bool, StoreError> {
+pub(super) fn make_file(files: &dyn Files, dir: &Path, path: &Path) -> Result<bool, StoreError> {
     match files.create(path) {
         Ok(mut file) => {
             file.sync().map_err(|source| io_error("making", path, source))?;

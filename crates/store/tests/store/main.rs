@@ -31,5 +31,7 @@ mod packs;
 mod processes;
 mod repair;
 mod seals;
+#[cfg(unix)]
+mod service_state;
 mod support;
 mod versions;

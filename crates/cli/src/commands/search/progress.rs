@@ -22,7 +22,7 @@ pub(crate) fn watched<T>(
     let _listening = signals::listen(move || asked.cancel())
         .map_err(|source| CliError::io("listen for signals in", Path::new("this process"), source))?;
     let line = Line::new(app);
-    let found = search(&Control { progress: &line, cancel: Some(&cancel) });
+    let found = search(&Control { progress: &line, cancel: Some(&cancel), ..Control::none() });
     line.bar.finish_and_clear();
     found
 }
