@@ -113,7 +113,9 @@ impl CancelToken {
             self.0.is_cancelled.store(true, Ordering::Release);
             waiting.1.values().map(Arc::clone).collect::<Vec<_>>()
         };
-        waiting.iter().for_each(|wake| wake());
+        for wake in waiting {
+            wake();
+        }
     }
 
     /// Returns whether it was asked to end.

@@ -38,7 +38,11 @@ fn tell(event: notify::Result<notify::Event>, changed: &Changed) {
             | EventKind::Create(_)
             | EventKind::Modify(_)
             | EventKind::Remove(_)
-            | EventKind::Other => event.paths.iter().for_each(|path| changed(Some(path))),
+            | EventKind::Other => {
+                for path in &event.paths {
+                    changed(Some(path));
+                }
+            }
         },
         // Whatever it is, something may have changed that nobody was told of.
         Err(_) => changed(None),

@@ -40,7 +40,8 @@ pub(crate) fn is_own(socket: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     let folder = socket.parent().and_then(|folder| fs::symlink_metadata(folder).ok());
     folder.is_none_or(|folder| {
-        folder.is_dir() && folder.uid() == environment::user_id() && folder.mode() & 0o077 == 0
+        let others = folder.mode() & 0o077;
+        folder.is_dir() && folder.uid() == environment::user_id() && others == 0
     })
 }
 

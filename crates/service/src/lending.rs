@@ -143,8 +143,8 @@ impl Lender for Lending {
             if left.is_zero() || cancel.is_cancelled() {
                 return Err(state.trouble.clone().unwrap_or_else(away));
             }
-            let waited = self.shared.changed.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let again = self.shared.changed.wait_timeout(state, left);
+            state = again.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }

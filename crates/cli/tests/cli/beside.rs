@@ -18,7 +18,7 @@ use crate::serve::Serve;
 use crate::stage::Stage;
 
 /// A test that would hang fails.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 /// Sooner than a service checks by itself what others did.
 const SOON: Duration = Duration::from_secs(4);

@@ -27,7 +27,7 @@ pub const RECALL_CHECK: Duration = Duration::from_secs(5);
 const HOLDERS_WAIT: Duration = Duration::from_secs(20);
 
 /// How long another process that recalls leases is waited for.
-const OTHERS_WAIT: Duration = Duration::from_secs(60);
+const OTHERS_WAIT: Duration = Duration::from_mins(1);
 
 /// The right to have the files of a store open for long. Drop it after all that has one of them open.
 #[derive(Debug)]
@@ -39,8 +39,10 @@ pub struct Lease {
 /// Keeps those who hold leases from opening the store again. They do once it is dropped.
 #[derive(Debug)]
 pub struct Recall {
-    /// None where no lock can be had: as far as that goes the store is asked for as before there were leases.
-    _locks: Option<(Box<dyn FileLock>, Option<Box<dyn FileLock>>)>,
+    /// Keeps new leases from being taken. None where the system has no locks: then nobody holds a lease that could be seen.
+    _recalling: Option<Box<dyn FileLock>>,
+    /// Says that no lease is held.
+    _unheld: Option<Box<dyn FileLock>>,
 }
 
 impl Home {
@@ -90,12 +92,12 @@ impl Home {
             let waited_ms = u64::try_from(OTHERS_WAIT.as_millis()).unwrap_or(u64::MAX);
             return Err(EngineError::Store(StoreError::Locked { waited_ms }));
         };
-        let Some(recalling) = recalling else { return Ok(Recall { _locks: None }) };
+        let Some(recalling) = recalling else { return Ok(Recall { _recalling: None, _unheld: None }) };
         // A change that those who watch the folder hear of: a lock is none.
         let _told = touch(&path);
         let path = self.lease_file(LEASE);
         let alone = Patience::each(HOLDERS_WAIT).until(|| SystemFiles.lock(&path));
-        Ok(Recall { _locks: Some((recalling, alone.ok().flatten())) })
+        Ok(Recall { _recalling: Some(recalling), _unheld: alone.ok().flatten() })
     }
 
     /// Returns the file that changes when leases are recalled.
