@@ -132,7 +132,7 @@ pub struct GuardGiven {
     pub compaction: Option<GuardCompaction>,
     /// Entries that are pruned so that the rest is within the target.
     pub pruned: Vec<TurnPruned>,
-    /// The entries that the model is to be given, oldest first; none where even the smallest context does not fit.
+    /// The entries that the model is to be given, oldest first; empty if even the smallest context does not fit.
     pub entries: Vec<WindowEntry>,
     /// Whether the model can be called with them.
     pub may_call: bool,
@@ -144,7 +144,7 @@ pub struct GuardGiven {
 pub struct GuardCut {
     /// The entry that it is in.
     pub entry: EntryId,
-    /// The call that it answers; absent where the entry is no result.
+    /// The call that it answers; absent if the entry is not a result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
     /// Characters before.
@@ -161,7 +161,7 @@ pub struct GuardCut {
 pub struct GuardArchived {
     /// The entries, with those of their calls.
     pub entries: Vec<EntryId>,
-    /// The entry that stands in their place.
+    /// The entry that replaces them.
     pub summary: EntryId,
     /// Why.
     pub reason: String,

@@ -8,7 +8,7 @@ use crate::RawJson;
 
 /// Which provider's API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(inline))]
 #[serde(rename_all = "snake_case")]
 pub enum ProviderApi {
     /// Anthropic's Messages API.

@@ -50,7 +50,7 @@ impl PromptTrace {
 
 /// How much of a trace an answer has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(inline))]
 #[serde(rename_all = "snake_case")]
 pub enum TraceDetail {
     /// None of it.

@@ -123,7 +123,7 @@ impl Engine {
         let compaction = if due.is_due && wanted.compacts { work.compact() } else { None };
         let prompt = work.entries.iter().rev().find(|entry| entry.is_prompt()).map(|entry| &entry.id);
         let told = WorkTold::given_by((task, completed), &hints, prompt)?;
-        let (guarded, pruned, entries) = work.prune(&before, told)?;
+        let (guarded, pruned, entries) = work.prune(&before, &told)?;
         let hidden_entries = u64::try_from(hidden.len()).unwrap_or(u64::MAX);
         Ok(Shrunk { guarded, hidden_entries, cut, archived, due, compaction, pruned, entries })
     }
@@ -261,10 +261,10 @@ impl Shrinking<'_> {
     }
 
     /// Plans a prune of what is left, and carries it out.
-    fn prune(self, before: &Sizes, told: WorkTold) -> Result<(Guarded, Vec<TurnPruned>, Vec<Entry>)> {
+    fn prune(self, before: &Sizes, told: &WorkTold) -> Result<(Guarded, Vec<TurnPruned>, Vec<Entry>)> {
         let Self { wanted, entries, sizes, mut notes, .. } = self;
         let window = wanted.config.window();
-        let weighed = Weighed::of((&entries, &BTreeSet::new()), sizes, wanted.counter, &told)?;
+        let weighed = Weighed::of((&entries, &BTreeSet::new()), sizes, wanted.counter, told)?;
         let request = weighed.request(window, wanted.now);
         let (plan, overflow) = match plan_prune(request) {
             Ok(plan) => (plan, None),

@@ -98,8 +98,8 @@ mod tests {
             ..PromptRequest::new(&agent, &strategy, anchors(), &Estimate)
         };
         let ledger = MadeUp { state: Some(state.to_owned()), ..MadeUp::of(9) };
-        let Ok(made) = build(&request, &ledger);
-        made
+        let Ok(prompt) = build(&request, &ledger);
+        prompt
     }
 
     #[test]

@@ -77,8 +77,11 @@ fn conversation(letters: &str) -> Vec<Entry> {
     entries
 }
 
+/// Blocks, each with who says it.
+type Blocks = Vec<(String, Value)>;
+
 /// The places of a message list's breakpoints, and the list without them.
-fn without_breakpoints(messages: &Value) -> (Vec<(usize, usize)>, Vec<(String, Value)>) {
+fn without_breakpoints(messages: &Value) -> (Vec<(usize, usize)>, Blocks) {
     let (mut places, mut blocks) = (Vec::new(), Vec::new());
     for (at, message) in messages.as_array().expect("a list").iter().enumerate() {
         let role = message["role"].as_str().expect("a role").to_owned();
@@ -94,7 +97,7 @@ fn without_breakpoints(messages: &Value) -> (Vec<(usize, usize)>, Vec<(String, V
 }
 
 /// What Anthropic's provider caches: every block up to the last breakpoint.
-fn cached(body: &Value) -> (Value, Vec<(String, Value)>) {
+fn cached(body: &Value) -> (Value, Blocks) {
     let messages = body["messages"].as_array().expect("a list");
     let (places, blocks) = without_breakpoints(&body["messages"]);
     let length = places.last().map_or(0, |(at, number)| {
