@@ -24,6 +24,9 @@ pub(crate) fn run(app: &App, args: &Audit) -> Result<Exit, CliError> {
         app.console.say("No rows: nothing was deleted from the store");
     }
     let exit = app.answer(&found, || {
+        if found.entries.is_empty() {
+            return Ok(String::new());
+        }
         let mut table = Table::new(&[
             ("when", Column::Left),
             ("who", Column::Left),

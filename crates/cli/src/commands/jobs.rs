@@ -18,6 +18,9 @@ pub(crate) fn run(app: &App, args: &Jobs) -> Result<Exit, CliError> {
         app.console.say("No jobs. `stemma serve` packs the store in the background");
     }
     app.answer(&found, || {
+        if found.jobs.is_empty() {
+            return Ok(String::new());
+        }
         let mut table = Table::new(&[
             ("job", Column::Left),
             ("state", Column::Left),

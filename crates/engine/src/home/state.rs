@@ -68,7 +68,7 @@ impl Begun<'_> {
     ///
     /// # Errors
     /// `State`, with `DoneUnrecorded`.
-    pub fn done(self, detail: String) -> Result<()> {
+    pub fn done(self, detail: &str) -> Result<()> {
         self.record(AuditOutcome::Done, Some(detail)).map_err(|error| match error {
             EngineError::State(source) => {
                 EngineError::State(StateError::DoneUnrecorded { source: Box::new(source) })
@@ -81,11 +81,11 @@ impl Begun<'_> {
     ///
     /// # Errors
     /// `State`. The row that says that it began is there even so.
-    pub fn failed(self, code: String) -> Result<()> {
+    pub fn failed(self, code: &str) -> Result<()> {
         self.record(AuditOutcome::Failed, Some(code))
     }
 
-    fn record(&self, outcome: AuditOutcome, detail: Option<String>) -> Result<()> {
+    fn record(&self, outcome: AuditOutcome, detail: Option<&str>) -> Result<()> {
         let Deed { by, operation, target, request } = &self.deed;
         let entry = NewAuditEntry {
             at: self.home.options().clock.now(),
@@ -94,7 +94,7 @@ impl Begun<'_> {
             whose: None,
             target: cut(target),
             outcome,
-            detail: detail.as_deref().map(cut),
+            detail: detail.map(cut),
             request: request.as_deref().map(cut),
         };
         self.state.record(&entry)?;

@@ -131,12 +131,12 @@ impl Local {
         let begun = self.home.begin_deed(deed)?;
         match act() {
             Ok(done) => {
-                begun.done(told(&done))?;
+                begun.done(&told(&done))?;
                 Ok(done)
             }
             Err(fault) => {
                 // What failed is what the caller has to know; that it began is in the log, whether this is or not.
-                let _recorded = begun.failed(fault.0.code.clone());
+                let _recorded = begun.failed(&fault.0.code);
                 Err(fault)
             }
         }
