@@ -10,22 +10,22 @@ use stemmata_api::v1::{
     BundleHaveRequest, BundleImportRequest, BundleImported, BundleShowRequest, BundleShown,
     ChainCostsRequest, Changed, CheckStrategyRequest, CheckpointContext, CheckpointFileMade,
     CheckpointFileRequest, CheckpointRequest, Checkpointed, Children, ChildrenRequest, CloseThreadRequest,
-    CollectRequest, Commit, CommitPage, CommitRequest, CompactRequest, Compacted, CompareRequest, Comparison,
-    ContextReport, ContextRequest, DecideRequest, Decisions, Diff, DisownRequest, Du, DuChains,
-    EntriesRequest, EntryPage, Event, Events, EventsForgotten, EventsRequest, ExportRequest, Exported,
-    FindRequest, FinishTaskRequest, FollowRequest, Followed, Forget, ForgetEventsRequest, ForgetRequest,
-    Found, Gc, GuardReport, GuardRequest, Handoff, HandoffRequest, HistoryRequest, IndexBuilt, IndexStatus,
-    LastCompactionRequest, LatestSessionRequest, Ledger, LedgerPage, LedgerRequest, LedgersRequest,
-    MarkTurnEntriesRequest, MaterializeRequest, Materialized, Named, Native, OpenTasks, OverviewRequest,
-    PackRequest, Packing, PlacementRecorded, PreparePlacementRequest, PreparedPlacement, RecallRequest,
-    Recalled, RecordPlacementRequest, RecoverTurnRequest, ReplayRequest, Replayed, ResolveRequest, Resolved,
-    RestoreStateRequest, RestoredLedger, Scan, ScanRequest, Scrub, ScrubRequest, SearchHits, SearchRequest,
-    Session, SessionMeant, SessionPage, SessionRequest, SessionsRequest, ShortIds, ShortIdsRequest,
-    ShowRequest, ShowTurnRequest, ShowTurnsRequest, ShownTurn, ShownTurns, Sidecars, SidecarsRequest,
-    SnapshotRequest, State, StateRequest, Stats, StatsRequest, Strategies, StrategyReport, StrategyRequest,
-    StrategyText, SummarizeRequest, Summarized, Tags, TagsRequest, TipsRequest, Tree, TreeRequest, TurnBegun,
-    TurnEntriesMarked, TurnMadeRequest, TurnRecovered, TurnStored, TurnWindowRequest, TurnWindowShown,
-    Uncompacted, UnforgetRequest, Unforgotten, UpdateRequest, Verify,
+    CollectRequest, Commit, CommitPage, CompactRequest, Compacted, CompareRequest, Comparison, ContextReport,
+    ContextRequest, DecideRequest, Decisions, Diff, DisownRequest, Du, DuChains, EntriesRequest, EntryPage,
+    Event, Events, EventsForgotten, EventsRequest, ExportRequest, Exported, FindRequest, FinishTaskRequest,
+    FollowRequest, Followed, Forget, ForgetEventsRequest, ForgetRequest, Found, Gc, GuardReport,
+    GuardRequest, Handoff, HandoffRequest, HistoryRequest, IndexBuilt, IndexStatus, LastCompactionRequest,
+    LatestSessionRequest, Ledger, LedgerPage, LedgerRequest, LedgersRequest, MarkTurnEntriesRequest,
+    MaterializeRequest, Materialized, Named, Native, NativeRequest, NativeSize, NativeSizeRequest, OpenTasks,
+    OverviewRequest, PackRequest, Packing, PlacementRecorded, PreparePlacementRequest, PreparedPlacement,
+    RecallRequest, Recalled, RecordPlacementRequest, RecoverTurnRequest, ReplayRequest, Replayed,
+    ResolveRequest, Resolved, RestoreStateRequest, RestoredLedger, Scan, ScanRequest, Scrub, ScrubRequest,
+    SearchHits, SearchRequest, Session, SessionMeant, SessionPage, SessionRequest, SessionsRequest, ShortIds,
+    ShortIdsRequest, ShowRequest, ShowTurnRequest, ShowTurnsRequest, ShownTurn, ShownTurns, Sidecars,
+    SidecarsRequest, SnapshotRequest, State, StateRequest, Stats, StatsRequest, Strategies, StrategyReport,
+    StrategyRequest, StrategyText, SummarizeRequest, Summarized, Tags, TagsRequest, TipsRequest, Tree,
+    TreeRequest, TurnBegun, TurnEntriesMarked, TurnMadeRequest, TurnRecovered, TurnStored, TurnWindowRequest,
+    TurnWindowShown, Uncompacted, UnforgetRequest, Unforgotten, UpdateRequest, Verify,
 };
 use stemmata_api::{
     Answer, ByteSource, Chains, Control, GiveBack, Ledgers, Maintain, PlanDigest, Prompts, Search, rows,
@@ -136,8 +136,12 @@ impl Chains for Remote {
 }
 
 impl GiveBack for Remote {
-    fn native(&self, request: &CommitRequest, out: &mut dyn Write, control: &Control<'_>) -> Answer<Native> {
+    fn native(&self, request: &NativeRequest, out: &mut dyn Write, control: &Control<'_>) -> Answer<Native> {
         self.ask_out(&rows::give_back::NATIVE, request, out, control)
+    }
+
+    fn native_size(&self, request: &NativeSizeRequest) -> Answer<NativeSize> {
+        self.ask(&rows::give_back::NATIVE_SIZE, request)
     }
 
     fn sidecars(&self, request: &SidecarsRequest) -> Answer<Sidecars> {
