@@ -12,7 +12,7 @@ usage: cargo xtask bench [rows…] [--scale 1|10|100] [--json FILE]
        cargo xtask bench compaction [transcripts…]
 
 rows: checkpoint, bytes, packed, copies, read, fork, import, hook, translate, tokens, scrub,
-      ledger, sessions, retrieval, search, assemble, recall, compaction, surface
+      ledger, sessions, retrieval, search, assemble, recall, compaction, surface, service
       (all of them without a name)
 
   --scale N    the largest size to measure at; without it 10, and 1 for `search`

@@ -16,6 +16,7 @@ mod recall;
 mod retrieval;
 mod scrub;
 mod search;
+mod service;
 mod sessions;
 mod surface;
 mod tokens;
@@ -68,11 +69,13 @@ pub(crate) enum Row {
     Compaction,
     /// What people wait for.
     Surface,
+    /// The same calls over HTTP.
+    Service,
 }
 
 impl Row {
     /// Every row.
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::Checkpoint,
         Self::Bytes,
         Self::Packed,
@@ -92,6 +95,7 @@ impl Row {
         Self::Recall,
         Self::Compaction,
         Self::Surface,
+        Self::Service,
     ];
 
     /// Returns what it is called.
@@ -116,6 +120,7 @@ impl Row {
             Self::Recall => "recall",
             Self::Compaction => "compaction",
             Self::Surface => "surface",
+            Self::Service => "service",
         }
     }
 
@@ -153,6 +158,7 @@ impl Row {
             Self::Recall => recall::run(bench),
             Self::Compaction => compaction::run(bench),
             Self::Surface => surface::run(bench),
+            Self::Service => service::run(bench),
         }
     }
 }

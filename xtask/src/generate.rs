@@ -102,6 +102,14 @@ fn programs(root: &Path) -> anyhow::Result<Programs> {
     Ok(Programs { stemma: path("stemma")?, json_page: path("json_page")?, http_pages: path("http_pages")? })
 }
 
+/// Builds `stemma` as the tests do, and returns where it is.
+///
+/// # Errors
+/// When it cannot be built.
+pub(crate) fn stemma(root: &Path) -> anyhow::Result<PathBuf> {
+    Ok(programs(root)?.stemma)
+}
+
 fn reference(root: &Path) -> PathBuf {
     root.join("docs").join("reference")
 }

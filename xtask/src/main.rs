@@ -9,6 +9,7 @@ mod faults;
 mod fuzz;
 mod generate;
 mod house;
+mod http_fuzz;
 mod process;
 mod same;
 mod simulate;
@@ -44,6 +45,8 @@ usage: cargo xtask <task> [arguments]
                         show that two builds of `stemma` answer the same about real transcripts
   vectors FILE…         run golden vectors through the product and print each case's verdict
   fuzz [TARGET…]        read made-up and mutated bytes, led by coverage, and look for panics
+  http-fuzz [--examples N --seed N]
+                        hold a running `stemma serve` to its OpenAPI document, with requests made of it
   house [walks]         count lines, import circles, files that name a client, and what the commands run
   faults [arguments]    fail, tear, cut, kill and flip: show that the store loses nothing
   check-windows         compile for Windows, where its target is installed
@@ -63,6 +66,7 @@ fn run(root: &Path, task: &str, arguments: &[String]) -> anyhow::Result<()> {
         "clients" => clients::run(root, arguments),
         "faults" => faults::run(root, arguments),
         "fuzz" => fuzz::run(root, arguments),
+        "http-fuzz" => http_fuzz::run(root, arguments),
         "same" => same::run(root, arguments),
         "vectors" => vectors::run(root, arguments),
         "check-windows" => windows::run(root, arguments),

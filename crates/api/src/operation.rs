@@ -83,8 +83,8 @@ pub enum Effect {
 pub enum Repeat {
     /// Nothing more than the first. It may be refused, because what it asks for is done.
     Same,
-    /// Nothing more where it carries a key or ids, which make it the same request.
-    Keyed,
+    /// Nothing more where it carries ids, or a key in the field of this name, which make it the same request.
+    Keyed(&'static str),
     /// Nothing that the plan does not name: it is refused, or finishes what was left of the first.
     Planned,
     /// All of it once more.

@@ -4,6 +4,7 @@
 //! facet, after `host` where only this machine can do it, or after `program`.
 
 pub mod http;
+mod http_own;
 mod machine;
 
 use std::sync::LazyLock;

@@ -92,6 +92,38 @@ impl Parts {
     }
 }
 
+impl Parts {
+    /// Puts a text into a field that stands outside of the parts, such as a header. With a body it belongs there, else into the query.
+    ///
+    /// # Errors
+    /// `bad_request` where the field is there already and has another value; those of [`read_request`].
+    pub fn fill(&mut self, field: &'static str, text: &str) -> Result<(), Box<Problem>> {
+        let differs = || {
+            refuse(&format!("`{field}` has another value than the header that stands for it"), Some(field))
+        };
+        let Some(body) = &mut self.body else {
+            return match self.query.iter().find(|(name, _)| name == field) {
+                Some((_, given)) if given == text => Ok(()),
+                Some(_) => differs(),
+                None => {
+                    self.query.push((field.to_owned(), text.to_owned()));
+                    Ok(())
+                }
+            };
+        };
+        let json = if body.trim_ascii().is_empty() { b"{}" } else { body.as_slice() };
+        let mut fields: Fields = read_request(json)?;
+        match fields.0.get(field).map(|given| serde_json::from_str::<Option<String>>(given.get())) {
+            Some(Ok(Some(given))) if given == text => return Ok(()),
+            Some(Ok(None)) | None => {}
+            Some(_) => return differs(),
+        }
+        fields.0.insert(field.to_owned(), serde_json::value::to_raw_value(text).expect("a text is JSON"));
+        *body = serde_json::to_vec(&fields.0).expect("it was JSON");
+        Ok(())
+    }
+}
+
 /// The fields of an object, each as it is written and each once.
 struct Fields(BTreeMap<String, Box<RawValue>>);
 
@@ -175,6 +207,28 @@ mod tests {
         let body = String::from_utf8(parts.body.clone().expect("a body")).expect("text");
         assert!(body.contains("12345678901234567890123") && body.contains(r#""a":1.0,"a":"#), "{body}");
         assert_eq!(parts.read::<AppendRequest>(Method::Post).expect("read"), request);
+    }
+
+    #[test]
+    fn a_field_is_filled_once() {
+        let body = |json: &str| Parts { body: Some(json.as_bytes().to_vec()), ..Parts::default() };
+        let filled = |json: &str| {
+            let mut parts = body(json);
+            parts
+                .fill("request", "k")
+                .map(|()| String::from_utf8(parts.body.unwrap_or_default()).expect("text"))
+        };
+        assert_eq!(filled(r#"{"b":1.0}"#).expect("filled"), r#"{"b":1.0,"request":"k"}"#);
+        assert_eq!(filled("").expect("filled"), r#"{"request":"k"}"#);
+        assert_eq!(filled(r#"{"request":null}"#).expect("filled"), r#"{"request":"k"}"#);
+        assert_eq!(filled(r#"{ "request":"\u006b" }"#).expect("the same"), r#"{ "request":"\u006b" }"#);
+        for json in [r#"{"request":"other"}"#, r#"{"request":1}"#, "[]", r#"{"request":"k","request":"k"}"#] {
+            assert!(filled(json).is_err_and(|problem| problem.is(Code::BadRequest)), "{json}");
+        }
+        let mut query = Parts { query: vec![("key".to_owned(), "a".to_owned())], ..Parts::default() };
+        assert!(query.fill("key", "a").is_ok() && query.fill("key", "b").is_err());
+        query.fill("other", "c").expect("filled");
+        assert_eq!(query.query.len(), 2);
     }
 
     #[test]

@@ -88,7 +88,19 @@ pub enum JsonType {
 /// Returns the schemas of types and of all within them, by their names. With [`Contract::Serialize`] what we write is
 /// required, with [`Contract::Deserialize`] what we insist on.
 pub fn components(types: impl IntoIterator<Item = TypeOf>, contract: Contract) -> Map<String, Value> {
-    let mut settings = SchemaSettings::draft2020_12().with_transform(without_null);
+    of_settings(types, SchemaSettings::draft2020_12().with_transform(without_null), contract)
+}
+
+/// Returns the schemas of what is read as JSON: there `null` is as good as a field that is left out.
+pub(crate) fn read_components(types: impl IntoIterator<Item = TypeOf>) -> Map<String, Value> {
+    of_settings(types, SchemaSettings::draft2020_12(), Contract::Deserialize)
+}
+
+fn of_settings(
+    types: impl IntoIterator<Item = TypeOf>,
+    mut settings: SchemaSettings,
+    contract: Contract,
+) -> Map<String, Value> {
     settings.meta_schema = None;
     settings.definitions_path = Cow::Borrowed(COMPONENTS);
     settings.contract = contract;

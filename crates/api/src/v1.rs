@@ -53,15 +53,16 @@ pub use client::{
     MendedLine, Pending, Recovered, RecoveredFile, Setup, SetupStep,
 };
 pub use commit::{
-    Audit, CONTENT_BYTES_MAX, CheckpointRequest, Children, ChildrenRequest, Commit, CommitPage,
-    CommitRequest, CommitType, CommitsFound, CommitsRequest, Entry, HistoryRequest, ResolveRequest,
-    ResolveScope, Resolved, ShortIds, ShortIdsRequest, ShowRequest, Sighting, Summary, TipsRequest,
+    Audit, CONTENT_BYTES_MAX, CheckpointRequest, Children, ChildrenRequest, Commit, CommitPage, CommitType,
+    CommitsFound, CommitsRequest, Entry, HistoryRequest, ResolveRequest, ResolveScope, Resolved, ShortIds,
+    ShortIdsRequest, ShowRequest, Sighting, Summary, TipsRequest,
 };
 pub use compact::{CompactRange, CompactRequest, Compacted, LostCounts, SUMMARY_BYTES_MAX, SummaryWith};
 pub use context::{
     Changed, Checkpointed, Diff, ExportRequest, Exported, HANDOFF_TOKENS_DEFAULT, Handoff, HandoffReader,
     HandoffRequest, LastCompactionRequest, LostEntry, MaterializeRequest, Materialized, Named, Native,
-    Reparented, SharedTag, SnapshotRequest, Started, Uncompacted, UpdateRequest,
+    NativeRequest, NativeSize, NativeSizeRequest, Reparented, SharedTag, SnapshotRequest, Started,
+    Uncompacted, UpdateRequest,
 };
 pub use find::{CutTranscript, FindRequest, Found, FoundPrompt, FoundRange, TaggedCommit, Tags, TagsRequest};
 pub use git::{Blame, BlameRequest, BlamedLine, GitHook, KnownLine};

@@ -10,24 +10,24 @@ use stemmata_api::v1::{
     BundleHave, BundleHaveRequest, BundleImportRequest, BundleImported, BundleShowRequest, BundleShown,
     ChainCostsRequest, Changed, CheckStrategyRequest, CheckpointContext, CheckpointFileMade,
     CheckpointFileRequest, CheckpointRequest, Checkpointed, Children, ChildrenRequest, CloseThreadRequest,
-    CollectRequest, Commit, CommitPage, CommitRequest, CommitsFound, CommitsRequest, CompactRequest,
-    Compacted, CompareRequest, Comparison, ContextReport, ContextRequest, DecideRequest, Decisions,
+    CollectRequest, Commit, CommitPage, CommitsFound, CommitsRequest, CompactRequest, Compacted,
+    CompareRequest, Comparison, ContextReport, ContextRequest, DecideRequest, Decisions,
     DeletePointerRequest, Diff, DisownRequest, Du, DuChains, EntriesRequest, EntryPage, Event, Events,
     EventsForgotten, EventsRequest, ExportRequest, Exported, FindRequest, FinishTaskRequest, FollowRequest,
     Followed, Forget, ForgetEventsRequest, ForgetRequest, Found, Gc, GuardReport, GuardRequest, Handoff,
     HandoffRequest, HistoryRequest, IndexBuilt, IndexStatus, JobList, JobsRequest, LastCompactionRequest,
     LatestSessionRequest, Ledger, LedgerPage, LedgerRequest, LedgersRequest, MarkTurnEntriesRequest,
-    MaterializeRequest, Materialized, Named, Native, OpenTasks, OverviewRequest, PackRequest, Packing,
-    PlacementRecorded, Pointer, PointerDeleted, PointerPage, PointerRequest, PointerSet, PointersRequest,
-    PreparePlacementRequest, PreparedPlacement, RecallRequest, Recalled, RecordPlacementRequest,
-    RecoverTurnRequest, ReplayRequest, Replayed, ResolveRequest, Resolved, RestoreStateRequest,
-    RestoredLedger, Scan, ScanRequest, Scrub, ScrubRequest, SearchHits, SearchRequest, Session, SessionMeant,
-    SessionPage, SessionRequest, SessionsRequest, SetPointerRequest, ShortIds, ShortIdsRequest, ShowRequest,
-    ShowTurnRequest, ShowTurnsRequest, ShownTurn, ShownTurns, Sidecars, SidecarsRequest, SnapshotRequest,
-    State, StateRequest, Stats, StatsRequest, Strategies, StrategyReport, StrategyRequest, StrategyText,
-    SummarizeRequest, Summarized, Tags, TagsRequest, TipsRequest, Tree, TreeRequest, TurnBegun,
-    TurnEntriesMarked, TurnMadeRequest, TurnRecovered, TurnStored, TurnWindowRequest, TurnWindowShown,
-    Uncompacted, UnforgetRequest, Unforgotten, UpdateRequest, Verify,
+    MaterializeRequest, Materialized, Named, Native, NativeRequest, NativeSize, NativeSizeRequest, OpenTasks,
+    OverviewRequest, PackRequest, Packing, PlacementRecorded, Pointer, PointerDeleted, PointerPage,
+    PointerRequest, PointerSet, PointersRequest, PreparePlacementRequest, PreparedPlacement, RecallRequest,
+    Recalled, RecordPlacementRequest, RecoverTurnRequest, ReplayRequest, Replayed, ResolveRequest, Resolved,
+    RestoreStateRequest, RestoredLedger, Scan, ScanRequest, Scrub, ScrubRequest, SearchHits, SearchRequest,
+    Session, SessionMeant, SessionPage, SessionRequest, SessionsRequest, SetPointerRequest, ShortIds,
+    ShortIdsRequest, ShowRequest, ShowTurnRequest, ShowTurnsRequest, ShownTurn, ShownTurns, Sidecars,
+    SidecarsRequest, SnapshotRequest, State, StateRequest, Stats, StatsRequest, Strategies, StrategyReport,
+    StrategyRequest, StrategyText, SummarizeRequest, Summarized, Tags, TagsRequest, TipsRequest, Tree,
+    TreeRequest, TurnBegun, TurnEntriesMarked, TurnMadeRequest, TurnRecovered, TurnStored, TurnWindowRequest,
+    TurnWindowShown, Uncompacted, UnforgetRequest, Unforgotten, UpdateRequest, Verify,
 };
 use stemmata_api::{
     Answer, ByteSource, Chains, Control, GiveBack, Ledgers, Maintain, PlanDigest, Prompts, Registry, Search,
@@ -142,8 +142,12 @@ impl Chains for Remote {
 }
 
 impl GiveBack for Remote {
-    fn native(&self, request: &CommitRequest, out: &mut dyn Write, control: &Control<'_>) -> Answer<Native> {
+    fn native(&self, request: &NativeRequest, out: &mut dyn Write, control: &Control<'_>) -> Answer<Native> {
         self.ask_out(&rows::give_back::NATIVE, request, out, control)
+    }
+
+    fn native_size(&self, request: &NativeSizeRequest) -> Answer<NativeSize> {
+        self.ask(&rows::give_back::NATIVE_SIZE, request)
     }
 
     fn sidecars(&self, request: &SidecarsRequest) -> Answer<Sidecars> {

@@ -20,6 +20,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_io_timeout::TimeoutStream;
 
 use crate::limits::Limits;
+use crate::metrics::Metrics;
 use crate::{host, reply};
 
 /// How long to wait after the system refused a connection, for example because there are no more file descriptors.
@@ -42,12 +43,18 @@ pub(crate) struct Connections {
     limits: Arc<Limits>,
     free: Arc<Semaphore>,
     stopped: watch::Receiver<bool>,
+    metrics: Arc<Metrics>,
 }
 
 impl Connections {
-    pub(crate) fn new(router: Router, limits: Arc<Limits>, stopped: watch::Receiver<bool>) -> Self {
+    pub(crate) fn new(
+        router: Router,
+        limits: Arc<Limits>,
+        stopped: watch::Receiver<bool>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
         let free = Arc::new(Semaphore::new(limits.connections_max));
-        Self { router, limits, free, stopped }
+        Self { router, limits, free, stopped, metrics }
     }
 
     /// Answers on a Unix socket, to its owner alone.
@@ -104,7 +111,7 @@ impl Connections {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let router = self.router.clone();
-        let service = tower_service(router, door);
+        let service = tower_service(router, door, self.limits.header_bytes_max);
         // A client that reads nothing would hold what it was to get for ever.
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(self.limits.write_wait));
@@ -114,7 +121,12 @@ impl Connections {
             .max_buf_size(self.limits.header_bytes_max.max(HEADER_BYTES_MIN))
             .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(service));
         let watched = graceful.watch(connection);
+        let connected = self.metrics.connected(match door {
+            Door::Unix => "unix",
+            Door::Tcp => "tcp",
+        });
         tokio::spawn(async move {
+            let _connected = connected;
             if let Err(error) = watched.await {
                 tracing::debug!(%error, "a connection ended early");
             }
@@ -127,6 +139,7 @@ impl Connections {
 fn tower_service(
     router: Router,
     door: Door,
+    header_bytes_max: usize,
 ) -> impl tower_service::Service<
     Request<Incoming>,
     Response = axum::response::Response,
@@ -136,14 +149,22 @@ fn tower_service(
     tower::service_fn(move |request: Request<Incoming>| {
         let mut router = router.clone();
         let refused = match door {
-            Door::Tcp => host::check(&request).err(),
+            _ if head_bytes(&request) > header_bytes_max => Some(reply::head_too_large(header_bytes_max)),
+            Door::Tcp => host::check(&request).err().map(|problem| reply::problem(&problem)),
             Door::Unix => None,
         };
         async move {
             match refused {
-                Some(problem) => Ok(reply::problem(&problem)),
+                Some(response) => Ok(response),
                 None => tower_service::Service::call(&mut router, request.map(Body::new)).await,
             }
         }
     })
+}
+
+/// Returns the bytes of a request's head. The parser's own bound is where it stops to read, which is some way behind it.
+fn head_bytes<B>(request: &Request<B>) -> usize {
+    let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
+    let headers = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
+    target + headers.sum::<usize>()
 }

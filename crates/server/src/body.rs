@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use bytes::{Buf, Bytes};
+use http_body::Body as _;
 use http_body_util::BodyExt;
 use stemmata_api::{Answer, ByteSource, CancelToken, Code, Problem};
 use tokio::runtime::Handle;
@@ -19,10 +20,17 @@ use crate::pool::{self, Held, Pool};
 /// `too_large`; `bad_request` where the client ends it early or is too slow; `overloaded` where all bodies together are too much.
 pub(crate) async fn in_memory(mut body: Body, limits: &Limits, pool: &Pool) -> Answer<(Vec<u8>, Held)> {
     let (mut all, mut held, began) = (Vec::new(), Held::default(), Instant::now());
+    let too_large = || {
+        let detail = format!("the request is longer than {} bytes", limits.json_bytes_max);
+        Err(Box::new(Problem::new(Code::TooLarge, detail)))
+    };
+    // What the head says already need not be sent.
+    if body.size_hint().lower() > limits.json_bytes_max as u64 {
+        return too_large();
+    }
     while let Some(part) = next(&mut body, limits.body_wait).await.map_err(|error| cut(&error))? {
         if all.len() + part.len() > limits.json_bytes_max {
-            let detail = format!("the request is longer than {} bytes", limits.json_bytes_max);
-            return Err(Box::new(Problem::new(Code::TooLarge, detail)));
+            return too_large();
         }
         if began.elapsed() > time_for(all.len() as u64, limits) {
             return Err(cut(&io::ErrorKind::TimedOut.into()));

@@ -6,21 +6,24 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::response::Response;
 use hyper::Request;
-use hyper::header::{ACCEPT, CONNECTION, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ACCEPT, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue, RANGE};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use stemmata_api::operation::{Head, Method};
 use stemmata_api::v1::{FollowFrom, FollowRequest};
-use stemmata_api::{Answer, CancelToken, Code, Control, Parts, Problem, Service, Use, frames, rows};
+use stemmata_api::{Answer, CancelToken, Code, Control, Lender, Parts, Problem, Service, Use, frames, rows};
 
 use crate::body::Reader;
 use crate::out::{self, Form};
 use crate::pool::Held;
 use crate::routes::Shared;
-use crate::{events, reply};
+use crate::{coding, events, key, native, reply};
+
+/// The media type of bundles.
+const BYTES: &str = "application/octet-stream";
 
 /// What an operation with content out does.
-type Out<Q, A> = fn(&dyn Service, &Q, &mut dyn Write, &Control<'_>) -> Answer<A>;
+pub(crate) type Out<Q, A> = fn(&dyn Service, &Q, &mut dyn Write, &Control<'_>) -> Answer<A>;
 
 /// What an operation with content in does.
 type In<Q, A> = fn(&dyn Service, &Q, &mut Reader, &Control<'_>) -> Answer<A>;
@@ -36,14 +39,16 @@ pub(crate) async fn answer(
     request: Request<Body>,
 ) -> Answer<Response> {
     let call = Call { shared, head, parts, request };
-    let bytes = "application/octet-stream";
-    let lines = "application/x-ndjson";
     match head.name {
         n if n == rows::give_back::NATIVE.head.name => {
-            call.out(lines, |s, q: &_, out, c| s.native(q, out, c)).await
+            if is_framed(call.request.headers()) {
+                call.out(native::MEDIA_TYPE, |s, q: &_, out, c| s.native(q, out, c)).await
+            } else {
+                native::answer(call).await
+            }
         }
         n if n == rows::give_back::MATERIALIZE.head.name => {
-            call.out(lines, |s, q: &_, out, c| s.materialize(q, out, c)).await
+            call.out(native::MEDIA_TYPE, |s, q: &_, out, c| s.materialize(q, out, c)).await
         }
         n if n == rows::give_back::EXPORT.head.name => {
             call.out("text/plain; charset=utf-8", |s, q: &_, out, c| s.export(q, out, c)).await
@@ -55,7 +60,7 @@ pub(crate) async fn answer(
             call.out("application/json", |s, q: &_, out, c| s.checkpoint_file(q, out, c)).await
         }
         n if n == rows::give_back::EXPORT_BUNDLE.head.name => {
-            call.out(bytes, |s, q: &_, out, c| s.export_bundle(q, out, c)).await
+            call.out(BYTES, |s, q: &_, out, c| s.export_bundle(q, out, c)).await
         }
         n if n == rows::chains::CHECKPOINT.head.name => {
             call.take_in(|s, q: &_, content, _| s.checkpoint(q, content)).await
@@ -81,11 +86,11 @@ pub(crate) async fn answer(
 }
 
 /// A request for an operation, with what is needed to answer it.
-struct Call<'a> {
-    shared: &'a Shared,
-    head: &'static Head,
-    parts: Parts,
-    request: Request<Body>,
+pub(crate) struct Call<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) head: &'static Head,
+    pub(crate) parts: Parts,
+    pub(crate) request: Request<Body>,
 }
 
 impl Call<'_> {
@@ -99,7 +104,7 @@ impl Call<'_> {
         A: Serialize + 'static,
     {
         let mut held = Held::default();
-        let form = if self.header(ACCEPT) == frames::MEDIA_TYPE { Form::Frames } else { Form::Plain };
+        let sending = Sending::new(self.shared, media_type, self.request.headers());
         if !self.head.method.has_query() {
             let body = std::mem::take(self.request.body_mut());
             let (json, memory) = crate::body::in_memory(body, &self.shared.limits, &self.shared.pool).await?;
@@ -107,15 +112,7 @@ impl Call<'_> {
         }
         let request: Q = self.parts.read(self.head.method)?;
         let place = self.shared.pool.stream()?;
-        let lender = Arc::clone(&self.shared.lender);
-        let operation = move |out: &mut dyn Write, cancel: &CancelToken| {
-            let _held = held;
-            let service = lender.lend(Use::Operation, cancel)?;
-            let control = Control { cancel: Some(cancel), ..Control::none() };
-            let answer = service.explained(run(&*service, &request, out, &control));
-            answer.map(|answer| json(&answer))
-        };
-        Ok(out::send(place, form, media_type, operation).await)
+        Ok(sending.answer((place, held), request, run).await)
     }
 
     /// Takes content in: the body, with the request in the query; from our own client, whose requests may be longer than a query,
@@ -126,6 +123,7 @@ impl Call<'_> {
         A: Serialize + 'static,
     {
         let has_request = self.header(CONTENT_TYPE) == frames::MEDIA_TYPE;
+        let key = key::read(self.request.headers(), self.head)?;
         let limits = &self.shared.limits;
         let mut content = Reader::new(std::mem::take(self.request.body_mut()), limits);
         let (lender, mut parts, json_max) =
@@ -137,6 +135,9 @@ impl Call<'_> {
             } else {
                 Method::Get
             };
+            if let Some((field, key)) = &key {
+                parts.fill(field, key)?;
+            }
             let control = Control { cancel: Some(cancel), ..Control::none() };
             let request = parts.read(method)?;
             let service = lender.lend(Use::Operation, cancel)?;
@@ -168,6 +169,48 @@ impl Call<'_> {
         let place = self.shared.pool.stream()?;
         let lender = Arc::clone(&self.shared.lender);
         Ok(events::follow(lender, request, place, self.shared.limits.beat, self.shared.stopped.clone()).await)
+    }
+}
+
+/// Says whether the client is ours, which wants content and answer in frames.
+fn is_framed(headers: &HeaderMap) -> bool {
+    headers.get(ACCEPT).is_some_and(|value| value == frames::MEDIA_TYPE)
+}
+
+/// Content that is about to be sent.
+pub(crate) struct Sending {
+    lender: Arc<dyn Lender>,
+    form: Form,
+    media_type: &'static str,
+}
+
+impl Sending {
+    /// Decides how content is sent. Bundles are packed already, and ranges count bytes that are not.
+    pub(crate) fn new(shared: &Shared, media_type: &'static str, headers: &HeaderMap) -> Self {
+        let is_plain = media_type == BYTES || headers.contains_key(RANGE);
+        let form = if is_framed(headers) {
+            Form::Frames
+        } else {
+            Form::Plain(coding::wanted(headers).filter(|_| !is_plain))
+        };
+        Self { lender: Arc::clone(&shared.lender), form, media_type }
+    }
+
+    /// Runs the operation that writes it. What is held is given back when nothing more is sent.
+    pub(crate) async fn answer<Q, A, H>(self, held: H, request: Q, run: Out<Q, A>) -> Response
+    where
+        Q: Send + 'static,
+        A: Serialize + 'static,
+        H: Send + 'static,
+    {
+        let Self { lender, form, media_type } = self;
+        let operation = move |out: &mut dyn Write, cancel: &CancelToken| {
+            let service = lender.lend(Use::Operation, cancel)?;
+            let control = Control { cancel: Some(cancel), ..Control::none() };
+            let answer = service.explained(run(&*service, &request, out, &control));
+            answer.map(|answer| json(&answer))
+        };
+        out::send(held, form, media_type, operation).await
     }
 }
 

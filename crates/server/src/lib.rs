@@ -5,14 +5,19 @@
 mod accept;
 mod body;
 mod by_hand;
+mod coding;
 mod events;
 mod host;
+mod key;
 mod limits;
+mod metrics;
+mod native;
 mod out;
 mod pool;
 mod reply;
 mod routes;
 mod socket;
+mod validators;
 
 use std::io;
 use std::net::SocketAddr;
@@ -75,10 +80,14 @@ impl Server {
             .map_err(SocketError::Start)?;
         let (end_wait, limits) = (limits.end_wait, Arc::new(limits));
         let (stop, stopped) = watch::channel(false);
-        let router = routes::router(lender, &limits, &stopped);
+        let metrics = metrics::Metrics::new();
+        let router = routes::router(lender, &limits, &stopped, &metrics);
         let within = runtime.enter();
         let (mut accepting, mut tcp) = (Vec::new(), None);
-        let connections = || accept::Connections::new(router.clone(), Arc::clone(&limits), stopped.clone());
+        let connections = || {
+            let (limits, metrics) = (Arc::clone(&limits), Arc::clone(&metrics));
+            accept::Connections::new(router.clone(), limits, stopped.clone(), metrics)
+        };
         if let Some(address) = listen.tcp {
             let bind = |error: io::Error| SocketError::Bind(address, error);
             let listener = std::net::TcpListener::bind(address).map_err(bind)?;

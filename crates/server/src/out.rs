@@ -14,9 +14,9 @@ use hyper::StatusCode;
 use stemmata_api::frames::{self, FRAME_BYTES_MAX};
 use stemmata_api::{Answer, CancelToken, Problem};
 use tokio::runtime::Handle;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
+use crate::coding::{self, Coding, Encoder};
 use crate::pool::{self, CancelOnDrop};
 use crate::reply;
 
@@ -25,7 +25,8 @@ const PIECES_MAX: usize = 4;
 
 /// What an operation hands on.
 pub(crate) enum Piece {
-    Content(Bytes),
+    /// Content, and how it is packed.
+    Content(Bytes, Option<Coding>),
     /// The answer in JSON, after the last content.
     End(Result<Vec<u8>, Box<Problem>>),
 }
@@ -33,8 +34,8 @@ pub(crate) enum Piece {
 /// How content is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// As it is; a problem in the middle cuts it. For people and programs.
-    Plain,
+    /// As it is, or packed; a problem in the middle cuts it. For people and programs.
+    Plain(Option<Coding>),
     /// In frames, with the answer. For our own client.
     Frames,
 }
@@ -46,14 +47,45 @@ struct Writer {
     runtime: Handle,
     /// Ends the waiting for a client that reads slowly.
     cancel: CancelToken,
+    /// How content is to be packed.
+    wanted: Option<Coding>,
+    /// What packs it, from the first piece on.
+    encoder: Option<Encoder>,
 }
 
 impl Writer {
+    /// Sends what waits. Each piece is packed so that it can be read when it comes.
     fn send(&mut self) -> io::Result<()> {
         if self.waiting.is_empty() {
             return Ok(());
         }
-        let piece = Piece::Content(std::mem::take(&mut self.waiting).into());
+        let mut piece = std::mem::take(&mut self.waiting);
+        if let (Some(coding), None) = (self.wanted, &self.encoder) {
+            self.encoder = Some(Encoder::new(coding)?);
+        }
+        if let Some(encoder) = &mut self.encoder {
+            piece = encoder.push(&piece)?;
+        }
+        self.hand_on(piece)
+    }
+
+    /// Sends the end of what was written.
+    fn end(&mut self) -> io::Result<()> {
+        if self.encoder.is_none() && self.waiting.len() < coding::BYTES_MIN {
+            self.wanted = None;
+        }
+        self.send()?;
+        match self.encoder.take() {
+            Some(encoder) => {
+                let end = encoder.end()?;
+                self.hand_on(end)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn hand_on(&self, piece: Vec<u8>) -> io::Result<()> {
+        let piece = Piece::Content(piece.into(), self.wanted);
         match pool::wait_for(&self.runtime, &self.cancel, self.pieces.send(piece)) {
             Some(sent) => sent.map_err(|_| io::ErrorKind::BrokenPipe.into()),
             // Of the kinds of errors, some would be tried again.
@@ -80,7 +112,7 @@ impl Write for Writer {
 
 /// Runs an operation that writes content and then answers, and sends both.
 pub(crate) async fn send(
-    place: OwnedSemaphorePermit,
+    held: impl Send + 'static,
     form: Form,
     media_type: &'static str,
     operation: impl FnOnce(&mut dyn Write, &CancelToken) -> Answer<Vec<u8>> + Send + 'static,
@@ -90,12 +122,14 @@ pub(crate) async fn send(
     let guard = CancelOnDrop(cancel.clone());
     let runtime = Handle::current();
     tokio::task::spawn_blocking(move || {
-        let _place = place;
-        let mut writer = Writer { pieces, waiting: Vec::new(), runtime, cancel: cancel.clone() };
-        let mut answer = operation(&mut writer, &cancel);
-        if let (Ok(_), Err(error)) = (&answer, writer.send()) {
+        let _held = held;
+        let wanted = if let Form::Plain(wanted) = form { wanted } else { None };
+        let mut writer =
+            Writer { pieces, waiting: Vec::new(), runtime, cancel: cancel.clone(), wanted, encoder: None };
+        let answer = operation(&mut writer, &cancel);
+        // Without its end, packed content is known to be cut, too.
+        if let (Ok(_), Err(error)) = (&answer, writer.end()) {
             tracing::debug!(%error, "nobody reads the content any more");
-            answer = Ok(Vec::new());
         }
         let _nobody_reads = writer.pieces.blocking_send(Piece::End(answer));
     });
@@ -105,8 +139,13 @@ pub(crate) async fn send(
         None => reply::problem(&pool::ended_early()),
         first => {
             let media_type = if form == Form::Frames { frames::MEDIA_TYPE } else { media_type };
+            let coding = if let Some(Piece::Content(_, coding)) = &first { *coding } else { None };
             let body = Pieces { first, received, form, is_done: false, _guard: guard };
-            reply::with(StatusCode::OK, media_type, Body::new(body))
+            let mut response = reply::with(StatusCode::OK, media_type, Body::new(body));
+            if form != Form::Frames {
+                reply::packed(&mut response, coding);
+            }
+            response
         }
     }
 }
@@ -138,18 +177,18 @@ impl http_body::Body for Pieces {
                 Poll::Pending => return Poll::Pending,
             },
         };
-        self.is_done = !matches!(piece, Some(Piece::Content(_)));
+        self.is_done = !matches!(piece, Some(Piece::Content(..)));
         let bytes = match (piece, self.form) {
-            (Some(Piece::Content(content)), Form::Plain) => content,
-            (Some(Piece::Content(content)), Form::Frames) => {
+            (Some(Piece::Content(content, _)), Form::Plain(_)) => content,
+            (Some(Piece::Content(content, _)), Form::Frames) => {
                 let mut frame = frames::frame_head(content.len()).to_vec();
                 frame.extend_from_slice(&content);
                 frame.into()
             }
             (Some(Piece::End(answer)), Form::Frames) => frames::frame_end(&answer).into(),
-            (Some(Piece::End(Ok(_))), Form::Plain) => return Poll::Ready(None),
+            (Some(Piece::End(Ok(_))), Form::Plain(_)) => return Poll::Ready(None),
             // Without its end a body is known to be cut.
-            (Some(Piece::End(Err(problem))), Form::Plain) => {
+            (Some(Piece::End(Err(problem))), Form::Plain(_)) => {
                 return Poll::Ready(Some(Err(io::Error::other(problem.detail))));
             }
             (None, _) => return Poll::Ready(Some(Err(io::Error::other("the operation ended early")))),
@@ -163,5 +202,66 @@ impl http_body::Body for Pieces {
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use http_body_util::BodyExt as _;
+    use stemmata_api::Code;
+
+    use super::*;
+
+    const FORMS: [Form; 4] =
+        [Form::Frames, Form::Plain(None), Form::Plain(Some(Coding::Gzip)), Form::Plain(Some(Coding::Zstd))];
+
+    async fn next(body: &mut Body) -> Option<Result<Bytes, axum::Error>> {
+        let frame = body.frame().await?;
+        Some(frame.map(|frame| frame.into_data().unwrap_or_default()))
+    }
+
+    #[tokio::test]
+    async fn each_piece_is_sent_before_the_next_one_is_written() {
+        for form in FORMS {
+            let (go_on, wait) = mpsc::channel::<()>();
+            let operation = move |out: &mut dyn Write, _: &CancelToken| {
+                for _ in 0..3 {
+                    out.write_all(&vec![b'x'; FRAME_BYTES_MAX]).expect("written");
+                    wait.recv().expect("the piece was read");
+                }
+                Ok(b"{}".to_vec())
+            };
+            let mut body = send((), form, "text/plain", operation).await.into_body();
+            for _ in 0..3 {
+                assert!(next(&mut body).await.expect("a piece").is_ok_and(|piece| !piece.is_empty()));
+                go_on.send(()).expect("it waits");
+            }
+            while let Some(end) = next(&mut body).await {
+                end.expect("the end");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_problem_in_the_middle_cuts_what_is_sent_as_it_is() {
+        for form in FORMS {
+            let operation = |out: &mut dyn Write, _: &CancelToken| {
+                out.write_all(&vec![b'x'; 2 * FRAME_BYTES_MAX]).expect("written");
+                Err(Box::new(Problem::new(Code::ContentCorrupt, "damaged")))
+            };
+            let mut body = send((), form, "text/plain", operation).await.into_body();
+            let (mut is_cut, mut last) = (false, Bytes::new());
+            while let Some(piece) = next(&mut body).await {
+                match piece {
+                    Ok(piece) => last = piece,
+                    Err(_) => is_cut = true,
+                }
+            }
+            // In frames the problem itself is the end.
+            assert_eq!(is_cut, form != Form::Frames);
+            assert_eq!(String::from_utf8_lossy(&last).contains("content_corrupt"), form == Form::Frames);
+        }
     }
 }

@@ -52,6 +52,18 @@ impl Held {
     }
 }
 
+/// How much of a pool is taken.
+pub(crate) struct Taken {
+    /// Operations that run.
+    pub(crate) running: usize,
+    /// Operations that wait for a thread.
+    pub(crate) waiting: usize,
+    /// What flows.
+    pub(crate) streams: usize,
+    /// Bytes of requests in memory.
+    pub(crate) bytes: usize,
+}
+
 /// Cancels an operation when nobody waits for its answer any more.
 pub(crate) struct CancelOnDrop(pub(crate) CancelToken);
 
@@ -89,6 +101,19 @@ impl Pool {
         operation: impl FnOnce(&CancelToken) -> Answer<T> + Send + 'static,
     ) -> Answer<T> {
         on_thread(self.stream()?, operation).await
+    }
+
+    /// Returns how much is taken at this moment.
+    pub(crate) fn taken(&self, limits: &Limits) -> Taken {
+        let of = |permits: &Semaphore, max: usize| max.saturating_sub(permits.available_permits());
+        let running = of(&self.running, limits.workers_max);
+        let admitted = of(&self.admitted, limits.workers_max + limits.queue_max);
+        Taken {
+            running,
+            waiting: admitted.saturating_sub(running),
+            streams: of(&self.streams, limits.streams_max),
+            bytes: of(&self.kibibytes, limits.bodies_bytes_max / 1024) * 1024,
+        }
     }
 
     /// Returns a place for something that flows.

@@ -17,8 +17,9 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::limits::Limits;
+use crate::metrics::{self, Metrics};
 use crate::pool::Pool;
-use crate::{body, by_hand, reply};
+use crate::{body, by_hand, key, reply};
 
 /// What there is to ask, for programs.
 const OPENAPI: &str = include_str!("../../../docs/reference/openapi.json");
@@ -30,6 +31,7 @@ pub(crate) struct Shared {
     pub(crate) pool: Pool,
     pub(crate) limits: Arc<Limits>,
     pub(crate) stopped: watch::Receiver<bool>,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 /// Returns the routes of all operations.
@@ -37,12 +39,14 @@ pub(crate) fn router(
     lender: &Arc<dyn Lender>,
     limits: &Arc<Limits>,
     stopped: &watch::Receiver<bool>,
+    metrics: &Arc<Metrics>,
 ) -> Router {
     let shared = Shared {
         lender: Arc::clone(lender),
         pool: Pool::new(limits),
         limits: Arc::clone(limits),
         stopped: stopped.clone(),
+        metrics: Arc::clone(metrics),
     };
     let mut router = Router::new();
     for row in operation::rows() {
@@ -58,7 +62,7 @@ pub(crate) fn router(
                             request: Request<Body>| async move {
             let logged = Logged::begin(row.head(), &request);
             let answered = answer(&shared, (row, logged.id.clone()), path, request).await;
-            logged.end(answered.unwrap_or_else(|problem| reply::problem(&problem)))
+            logged.end(answered.unwrap_or_else(|problem| reply::problem(&problem)), &shared.metrics)
         };
         for path in row.head().paths() {
             router = router.route(path, on(method, handler));
@@ -68,6 +72,7 @@ pub(crate) fn router(
     router
         .route("/healthz", get(well))
         .route("/readyz", get(ready))
+        .route("/metrics", get(told))
         .route(
             "/openapi.json",
             get(|| async { reply::with(StatusCode::OK, "application/json", Body::from(OPENAPI)) }),
@@ -101,9 +106,10 @@ impl Logged {
     }
 
     /// Logs how it went. An answer that flows has only begun.
-    fn end(self, mut response: Response) -> Response {
-        let (status, took_us) = (response.status().as_u16(), self.began.elapsed().as_micros());
-        let id = self.id.to_str().unwrap_or_default();
+    fn end(self, mut response: Response, metrics: &Metrics) -> Response {
+        let (status, took) = (response.status().as_u16(), self.began.elapsed());
+        metrics.answered(self.head.name, status, took);
+        let (id, took_us) = (self.id.to_str().unwrap_or_default(), took.as_micros());
         tracing::info!(operation = self.head.name, request = id, status, took_us, "answered");
         response.headers_mut().insert(REQUEST_ID, self.id);
         response
@@ -125,17 +131,22 @@ async fn answer(
     if row.flow().is_some() {
         return by_hand::answer(shared, head, parts, request).await;
     }
+    let key = key::read(request.headers(), head)?;
     let body = std::mem::take(request.body_mut());
     let (json, memory) = body::in_memory(body, &shared.limits, &shared.pool).await?;
     parts.body = Some(json);
     let lender = Arc::clone(&shared.lender);
     let answer = shared.pool.run(move |cancel| {
         let _memory = memory;
+        if let Some((field, key)) = &key {
+            parts.fill(field, key)?;
+        }
         let service = lender.lend(Use::Operation, cancel)?;
         let control = Control { cancel: Some(cancel), request: id.to_str().ok(), ..Control::none() };
-        service.explained(row.call(&*service, &parts, &control))
+        let answer = service.explained(row.call(&*service, &parts, &control))?;
+        Ok(reply::whole(answer, head.method, request.headers()))
     });
-    answer.await.map(reply::json)
+    answer.await
 }
 
 /// Says whether the store can be asked.
@@ -145,6 +156,12 @@ async fn ready(State(shared): State<Shared>) -> Response {
         Ok(_) => reply::with(StatusCode::OK, "text/plain; charset=utf-8", Body::from("ready\n")),
         Err(problem) => reply::problem_as(&problem, StatusCode::SERVICE_UNAVAILABLE),
     }
+}
+
+/// Answers with the figures of this server.
+async fn told(State(shared): State<Shared>) -> Response {
+    let text = shared.metrics.text(&shared.pool.taken(&shared.limits));
+    reply::with(StatusCode::OK, metrics::MEDIA_TYPE, Body::from(text))
 }
 
 async fn no_route(request: Request<Body>) -> Response {

@@ -23,7 +23,13 @@ const EDGES: &[(&str, &[&str])] = &[
     ("crates/cli", &["model", "engine", "api", "service", "client", "llm", "server"]),
     ("crates/testkit", &["model", "store"]),
     ("crates/faults", &["model", "store", "engine", "testkit"]),
-    ("benches", &["model", "acts", "redact", "runtimes", "store", "prompt", "engine", "testkit", "tokens"]),
+    (
+        "benches",
+        &[
+            "model", "api", "acts", "redact", "runtimes", "store", "prompt", "engine", "service", "client",
+            "server", "testkit", "tokens",
+        ],
+    ),
     ("fuzz", &["model", "acts", "redact", "runtimes", "store", "prompt", "engine", "tokens"]),
     ("xtask", &[]),
 ];

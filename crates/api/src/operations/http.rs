@@ -7,11 +7,12 @@ use std::fmt::Write as _;
 use schemars::generate::Contract;
 use serde_json::{Map, Value, json};
 
+use super::http_own as own;
 use crate::frames::MEDIA_TYPE;
 use crate::hole_of;
 use crate::operation::{Effect, Flow, Repeat, Row, Scope, rows};
 use crate::problem::Problem;
-use crate::schema::{TypeOf, components};
+use crate::schema::{TypeOf, components, read_components};
 
 /// The facets in the order of the table, with the sources of their traits, which say what their methods do.
 pub(super) const SOURCES: [(&str, &str); 7] = [
@@ -49,7 +50,10 @@ fn about(name: &str) -> String {
 
 /// Returns the document of all operations.
 pub fn openapi() -> Value {
-    let requests = components(rows().map(Row::request), Contract::Deserialize);
+    let requests = Requests {
+        query: components(rows().map(Row::request), Contract::Deserialize),
+        body: read_components(rows().map(Row::request)),
+    };
     let answers = rows().map(Row::answer).chain([TypeOf::of::<Problem>()]);
     let mut schemas = components(answers, Contract::Serialize);
     let mut paths = Map::new();
@@ -60,24 +64,32 @@ pub fn openapi() -> Value {
             path[word(&head.method)] = operation(row, at, &requests);
         }
     }
-    schemas.extend(requests);
+    paths.extend(own::paths());
+    schemas.extend(requests.body);
     json!({
         "openapi": "3.1.0",
-        "info": {
-            "title": "Stemmata",
-            "version": "1",
-            "description": "What `stemma serve` answers: every operation of the command, over HTTP.",
-        },
+        "info": { "title": "Stemmata", "version": "1", "description": own::ABOUT },
         "paths": paths,
-        "components": { "schemas": schemas },
+        "components": {
+            "schemas": schemas,
+            "headers": own::headers(),
+            "parameters": own::parameters(),
+            "responses": own::responses(),
+        },
     })
 }
 
-fn operation(row: &dyn Row, path: &'static str, requests: &Map<String, Value>) -> Value {
+/// The types of requests: a query has no `null`, and JSON may have it.
+struct Requests {
+    query: Map<String, Value>,
+    body: Map<String, Value>,
+}
+
+fn operation(row: &dyn Row, path: &'static str, requests: &Requests) -> Value {
     let (head, flow) = (row.head(), row.flow());
     let about = about(head.name);
     let summary = about.split_inclusive(". ").next().unwrap_or_default().trim().trim_end_matches('.');
-    let schema = requests.get(&row.request().name()).cloned().unwrap_or_default();
+    let schema = requests.query.get(&row.request().name()).cloned().unwrap_or_default();
     let holes: Vec<&str> = path.split('/').filter_map(hole_of).collect();
     // A name for each path: generators of clients make functions of them.
     let id = if path == head.path {
@@ -93,37 +105,35 @@ fn operation(row: &dyn Row, path: &'static str, requests: &Map<String, Value>) -
         .collect();
     let mut body = None;
     if head.method.has_query() || flow == Some(Flow::In) {
-        query(&mut parameters, "", &without(schema, &holes), requests, true);
+        query(&mut parameters, "", &without(schema, &holes), &requests.query, true);
     } else if schema["properties"].as_object().is_some_and(|all| all.len() > holes.len()) {
-        body = Some(
-            json!({ "required": true, "content": { "application/json": { "schema": without(schema, &holes) } } }),
-        );
+        let schema = requests.body.get(&row.request().name()).cloned().unwrap_or_default();
+        let schema = without(schema, &holes);
+        // A body without a byte is an object without a field.
+        let is_required = schema["required"].as_array().is_some_and(|fields| !fields.is_empty());
+        body =
+            Some(json!({ "required": is_required, "content": { "application/json": { "schema": schema } } }));
     }
     if flow == Some(Flow::In) {
-        let bytes = json!({ "schema": { "type": "string", "format": "binary" } });
-        body = Some(json!({ "required": false, "content": { "application/octet-stream": bytes } }));
+        // Any bytes: OpenAPI says so by saying nothing.
+        body = Some(json!({ "required": false, "content": { "application/octet-stream": {} } }));
     }
     let answer = json!({ "schema": { "$ref": format!("#/components/schemas/{}", row.answer().name()) } });
     let content = match flow {
-        Some(Flow::Out) => {
-            json!({ "*/*": { "schema": { "type": "string", "format": "binary" } }, MEDIA_TYPE: {} })
-        }
-        Some(Flow::Events) => json!({ "text/event-stream": { "schema": { "type": "string" } } }),
+        Some(Flow::Out) => json!({ "*/*": {}, MEDIA_TYPE: {} }),
+        Some(Flow::Events) => json!({ "text/event-stream": {} }),
         Some(Flow::In) | None => json!({ "application/json": answer }),
     };
-    let problem = json!({ "schema": { "$ref": "#/components/schemas/Problem" } });
+    parameters.extend(own::parameters_of(row));
     let mut operation = json!({
         "operationId": id,
         "tags": [head.name.split('.').next()],
         "summary": summary,
         "description": about,
-        "responses": {
-            "200": { "description": "The answer.", "content": content },
-            "default": { "description": "A problem.", "content": { "application/problem+json": problem } },
-        },
+        "responses": own::responses_of(row, &content, body.is_some()),
         "x-stemma-scope": word(&head.scope),
         "x-stemma-effect": word(&head.effect),
-        "x-stemma-repeat": word(&head.repeat),
+        "x-stemma-repeat": own::repeat(head.repeat),
     });
     if !parameters.is_empty() {
         operation["parameters"] = parameters.into();
@@ -219,17 +229,47 @@ mod tests {
         let mut operations = 0;
         for (path, verbs) in document["paths"].as_object().expect("paths") {
             for (verb, operation) in verbs.as_object().expect("operations") {
-                operations += 1;
+                operations += usize::from(path.starts_with("/v1/"));
                 let about = operation["description"].as_str().unwrap_or_default();
                 assert!(about.len() > 10 && !about.contains("[`"), "{verb} {path}: {about:?}");
             }
         }
         assert_eq!(operations, rows().map(|row| row.head().paths().count()).sum::<usize>());
         let text = document.to_string();
-        for name in text.split("#/components/schemas/").skip(1).filter_map(|rest| rest.split('"').next()) {
-            assert!(document["components"]["schemas"][name].is_object(), "{name}");
+        for path in text.split("\"#/components/").skip(1).filter_map(|rest| rest.split('"').next()) {
+            let (kind, name) = path.split_once('/').expect("a kind and a name");
+            assert!(document["components"][kind][name].is_object(), "{path}");
         }
         assert_eq!(table().lines().count(), rows().count() + 2);
+    }
+
+    #[test]
+    fn what_http_adds_is_said_where_it_holds() {
+        let document = openapi();
+        let of = |path: &str, verb: &str| -> (Vec<String>, Vec<String>) {
+            let operation = &document["paths"][path][verb];
+            let headers = operation["parameters"].as_array().into_iter().flatten();
+            let headers = headers.filter_map(|one| one["$ref"].as_str()?.rsplit('/').next());
+            let statuses = operation["responses"].as_object().expect("responses").keys();
+            (headers.map(str::to_owned).collect(), statuses.cloned().collect())
+        };
+        let texts = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
+        for (path, verb, headers, statuses) in [
+            ("/v1/commits/{ctx}", "get", &["If-None-Match"][..], &["200", "304", "429", "default"][..]),
+            (
+                "/v1/commits/{ctx}/native",
+                "get",
+                &["If-None-Match", "If-Range", "Range"],
+                &["200", "206", "304", "416", "429", "default"],
+            ),
+            ("/v1/commits/{ctx}/export", "get", &[], &["200", "429", "default"]),
+            ("/v1/turns/begin", "post", &["Idempotency-Key"], &["200", "413", "429", "default"]),
+            ("/v1/commits", "post", &["Idempotency-Key"], &["200", "413", "429", "default"]),
+            ("/v1/guard", "post", &[], &["200", "413", "429", "default"]),
+            ("/v1/events", "get", &["Last-Event-ID"], &["200", "429", "default"]),
+        ] {
+            assert_eq!(of(path, verb), (texts(headers), texts(statuses)), "{verb} {path}");
+        }
     }
 
     #[test]

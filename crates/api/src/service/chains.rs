@@ -258,9 +258,11 @@ pub mod rows {
     // The lines of a file have no room in a query.
     pub static BLAME: Op<v1::BlameRequest, v1::Blame> =
         Op::ask("chains.blame", "/v1/blame", Read, |s, q, _| s.blame(q)).shown_by(&["blame"]);
-    pub static CHECKPOINT: Op<v1::CheckpointRequest, v1::Checkpointed> =
-        Op::by_hand(Flow::In, Head::post("chains.checkpoint", "/v1/commits", Publish, Repeat::Keyed))
-            .shown_by(&["checkpoint"]);
+    pub static CHECKPOINT: Op<v1::CheckpointRequest, v1::Checkpointed> = Op::by_hand(
+        Flow::In,
+        Head::post("chains.checkpoint", "/v1/commits", Publish, Repeat::Keyed("idempotency_key")),
+    )
+    .shown_by(&["checkpoint"]);
     pub static SNAPSHOT: Op<v1::SnapshotRequest, v1::Named> =
         Op::post("chains.snapshot", "/v1/commits/{ctx}/snapshot", Publish, Repeat::Same, |s, q, _| {
             s.snapshot(q)

@@ -5,9 +5,10 @@ use std::io::{Read, Write};
 use crate::v1::{
     ArtifactReadRequest, ArtifactText, BundleExportRequest, BundleExported, BundleHave, BundleHaveRequest,
     BundleImportRequest, BundleImported, BundleShowRequest, BundleShown, CheckpointContext,
-    CheckpointFileMade, CheckpointFileRequest, CommitRequest, ExportRequest, Exported, Handoff,
-    HandoffRequest, MaterializeRequest, Materialized, Native, PlacementRecorded, PreparePlacementRequest,
-    PreparedPlacement, RecordPlacementRequest, Sidecars, SidecarsRequest, SummarizeRequest, Summarized,
+    CheckpointFileMade, CheckpointFileRequest, ExportRequest, Exported, Handoff, HandoffRequest,
+    MaterializeRequest, Materialized, Native, NativeRequest, NativeSize, NativeSizeRequest,
+    PlacementRecorded, PreparePlacementRequest, PreparedPlacement, RecordPlacementRequest, Sidecars,
+    SidecarsRequest, SummarizeRequest, Summarized,
 };
 use crate::{Answer, ByteSource, Control};
 
@@ -17,11 +18,18 @@ use crate::{Answer, ByteSource, Control};
 /// `out` ends the method with `io_failed`. Cancel-safe but where a method says otherwise: a cancelled one fails with `cancelled`
 /// and has changed nothing.
 pub trait GiveBack: Send + Sync {
-    /// Writes a transcript's own bytes up to a commit.
+    /// Writes a transcript's own bytes up to a commit, or a range of them. The same for as long as the commit's content is there.
     ///
     /// # Errors
-    /// `not_joinable`, `content_forgotten`, `content_corrupt`, and those of [`find`](super::Chains::find).
-    fn native(&self, request: &CommitRequest, out: &mut dyn Write, control: &Control<'_>) -> Answer<Native>;
+    /// `not_joinable`, `content_forgotten`, `content_corrupt`, `out_of_bounds` for a range that begins behind the end, and those
+    /// of [`find`](super::Chains::find).
+    fn native(&self, request: &NativeRequest, out: &mut dyn Write, control: &Control<'_>) -> Answer<Native>;
+
+    /// Says how long a transcript is up to a commit, and so that all of its bytes are there. None of them is read.
+    ///
+    /// # Errors
+    /// `commit_forgotten`, and those of [`find`](super::Chains::find).
+    fn native_size(&self, request: &NativeSizeRequest) -> Answer<NativeSize>;
 
     /// Lists the files that were captured beside the transcripts of a context: those of its session, and of the sessions that it
     /// was placed from.
@@ -160,6 +168,7 @@ pub mod rows {
     /// All of them.
     pub static ALL: &[&dyn Row] = &[
         &NATIVE,
+        &NATIVE_SIZE,
         &SIDECARS,
         &MATERIALIZE,
         &EXPORT,
@@ -176,9 +185,11 @@ pub mod rows {
         &BUNDLE_HAVE,
     ];
 
-    pub static NATIVE: Op<v1::CommitRequest, v1::Native> =
+    pub static NATIVE: Op<v1::NativeRequest, v1::Native> =
         Op::by_hand(Flow::Out, Head::get("give_back.native", "/v1/commits/{ctx}/native", Read))
             .shown_by(&["native"]);
+    pub static NATIVE_SIZE: Op<v1::NativeSizeRequest, v1::NativeSize> =
+        Op::get("give_back.native_size", "/v1/commits/{ctx}/native/size", Read, |s, q, _| s.native_size(q));
     pub static SIDECARS: Op<v1::SidecarsRequest, v1::Sidecars> =
         Op::get("give_back.sidecars", "/v1/commits/{ctx}/sidecars", Read, |s, q, _| s.sidecars(q))
             .shown_by(&["sidecars"]);

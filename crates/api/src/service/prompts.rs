@@ -137,14 +137,18 @@ pub mod rows {
     pub static RECALL: Op<v1::RecallRequest, v1::Recalled> =
         Op::ask("prompts.recall", "/v1/recall", Read, |s, q, _| s.recall(q)).shown_by(&["recall"]);
     pub static BEGIN_TURN: Op<v1::BeginTurnRequest, v1::TurnBegun> =
-        Op::post("prompts.begin_turn", "/v1/turns/begin", Publish, Repeat::Keyed, |s, q, _| s.begin_turn(q))
-            .shown_by(&["turn begin"]);
+        Op::post("prompts.begin_turn", "/v1/turns/begin", Publish, Repeat::Keyed("request"), |s, q, _| {
+            s.begin_turn(q)
+        })
+        .shown_by(&["turn begin"]);
     pub static STEP: Op<v1::TurnMadeRequest, v1::TurnStored> =
-        Op::post("prompts.step", "/v1/turns/step", Publish, Repeat::Keyed, |s, q, _| s.step(q))
+        Op::post("prompts.step", "/v1/turns/step", Publish, Repeat::Keyed("request"), |s, q, _| s.step(q))
             .shown_by(&["turn step"]);
     pub static END_TURN: Op<v1::TurnMadeRequest, v1::TurnStored> =
-        Op::post("prompts.end_turn", "/v1/turns/end", Publish, Repeat::Keyed, |s, q, _| s.end_turn(q))
-            .shown_by(&["turn end"]);
+        Op::post("prompts.end_turn", "/v1/turns/end", Publish, Repeat::Keyed("request"), |s, q, _| {
+            s.end_turn(q)
+        })
+        .shown_by(&["turn end"]);
     pub static TURN_WINDOW: Op<v1::TurnWindowRequest, v1::TurnWindowShown> =
         Op::ask("prompts.turn_window", "/v1/turns/window", Read, |s, q, _| s.turn_window(q))
             .shown_by(&["turn window"]);

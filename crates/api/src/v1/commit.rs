@@ -279,15 +279,6 @@ pub struct Resolved {
     pub commits: Vec<Commit>,
 }
 
-/// Asks about one commit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct CommitRequest {
-    /// The commit.
-    pub ctx: String,
-}
-
 /// Asks how short ids may be shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

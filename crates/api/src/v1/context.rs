@@ -32,6 +32,49 @@ pub struct Started {
     pub notes: Vec<Note>,
 }
 
+/// Asks for a transcript's own bytes up to a commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct NativeRequest {
+    /// The commit.
+    pub ctx: String,
+    /// The first byte, counted from 0. Absent: from the beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<u64>,
+    /// The byte behind the last one; beyond the end, the end. Absent: to the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<u64>,
+}
+
+impl NativeRequest {
+    /// Returns the request for all bytes up to a commit.
+    pub fn of(ctx: impl Into<String>) -> Self {
+        Self { ctx: ctx.into(), from: None, to: None }
+    }
+}
+
+/// Asks how long a transcript is up to a commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct NativeSizeRequest {
+    /// The commit.
+    pub ctx: String,
+}
+
+/// How long a transcript is up to a commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct NativeSize {
+    /// The commit.
+    pub ctx: CommitId,
+    /// Bytes. Absent for a transcript that is one document and has to be joined from several commits: that is known only
+    /// when it is written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+}
+
 /// The transcript's own bytes, written out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

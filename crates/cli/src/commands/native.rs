@@ -10,7 +10,7 @@ use crate::wiring::App;
 
 /// Runs the command.
 pub(crate) fn run(app: &App, args: &Native) -> Result<Exit, CliError> {
-    let request = v1::CommitRequest { ctx: app.ctx(&args.reference)? };
+    let request = v1::NativeRequest::of(app.ctx(&args.reference)?);
     let (service, target) = (app.service()?, Target::of(&args.out));
     let native =
         target.write(&app.temp_files(), |out| Ok(service.native(&request, out, &Control::none())?))?;

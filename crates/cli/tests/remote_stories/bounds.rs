@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use stemmata_api::{Control, Service};
 use stemmata_api::v1::AppendRequest;
+use stemmata_api::{Control, Service};
 use stemmata_server::{Limits, Listen, Server, SocketError};
 use stemmata_service::Local;
 use stemmata_testkit::claude::ClaudeSession;
@@ -23,18 +23,18 @@ fn again(stage: &Stage) -> Box<dyn Service> {
 }
 
 /// A store with a session, behind a server with tight bounds.
-struct Door {
-    stage: Stage,
-    server: Server,
-    native: Vec<u8>,
+pub(crate) struct Door {
+    pub(crate) stage: Stage,
+    pub(crate) server: Server,
+    pub(crate) native: Vec<u8>,
 }
 
 impl Door {
-    fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: Limits) -> Self {
         Self::of(3, limits)
     }
 
-    fn of(turns: u64, limits: Limits) -> Self {
+    pub(crate) fn of(turns: u64, limits: Limits) -> Self {
         let stage = Stage::new();
         let session = ClaudeSession::new(5).turns(turns).build();
         stage.import(&session);
@@ -44,7 +44,7 @@ impl Door {
         Self { stage, server, native }
     }
 
-    fn connect(&self) -> UnixStream {
+    pub(crate) fn connect(&self) -> UnixStream {
         let stream = UnixStream::connect(self.server.socket().expect("a socket")).expect("connected");
         // A test that would hang fails.
         stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a time");
@@ -52,25 +52,25 @@ impl Door {
     }
 
     /// Sends a request, and returns the status, the head and the body of what came back.
-    fn ask(&self, request: &str) -> Said {
+    pub(crate) fn ask(&self, request: &str) -> Said {
         let mut stream = self.connect();
         stream.write_all(request.as_bytes()).expect("sent");
         Said::read(stream)
     }
 
-    fn get(&self, path: &str) -> Said {
+    pub(crate) fn get(&self, path: &str) -> Said {
         self.ask(&format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))
     }
 }
 
-struct Said {
-    status: u16,
-    head: String,
-    body: Vec<u8>,
+pub(crate) struct Said {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Said {
-    fn read(mut stream: impl std::io::Read) -> Self {
+    pub(crate) fn read(mut stream: impl std::io::Read) -> Self {
         let mut all = Vec::new();
         stream.read_to_end(&mut all).expect("an answer");
         let end = all.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(all.len());
@@ -83,7 +83,7 @@ impl Said {
         Self { status, head, body }
     }
 
-    fn code(&self) -> String {
+    pub(crate) fn code(&self) -> String {
         let problem: Value = serde_json::from_slice(&self.body).expect("a problem");
         assert!(self.head.contains("application/problem+json"), "{}", self.head);
         assert_eq!(problem["status"], self.status);
@@ -104,7 +104,7 @@ fn joined(mut chunks: &[u8]) -> Vec<u8> {
     body
 }
 
-fn tight() -> Limits {
+pub(crate) fn tight() -> Limits {
     Limits {
         header_wait: Duration::from_millis(200),
         body_wait: Duration::from_millis(200),
@@ -120,7 +120,7 @@ fn content_comes_as_it_is_and_problems_as_problems() {
     let tip = sessions["sessions"][0]["tip"].as_str().expect("a tip").to_owned();
     let native = door.get(&format!("/v1/commits/{tip}/native"));
     assert_eq!((native.status, native.body), (200, door.native.clone()));
-    assert!(native.head.contains("cache-control: no-store"), "{}", native.head);
+    assert!(native.head.contains("cache-control: private, no-cache"), "{}", native.head);
     for (path, status, code) in [
         ("/v1/commits/nothing/native", 404, "reference_not_found"),
         ("/v1/commits/nothing", 404, "reference_not_found"),

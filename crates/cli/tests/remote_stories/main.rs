@@ -1,5 +1,6 @@
 //! The stories of the service, told to one behind a socket: what it answers is what it answers in this process.
 
+mod answers;
 mod bounds;
 #[path = "../../../service/tests/stories/chains.rs"]
 mod chains;
@@ -11,6 +12,7 @@ mod give_back;
 mod given;
 #[path = "../../../service/tests/stories/maintain.rs"]
 mod maintain;
+mod pressure;
 #[path = "../../../service/tests/stories/prompts.rs"]
 mod prompts;
 #[path = "../../../service/tests/stories/provider.rs"]

@@ -1,6 +1,7 @@
 //! `native`: the transcript as it was, byte for byte, up to a commit.
 
 use std::io::{self, Write};
+use std::ops::Range;
 
 use stemmata_model::{ArtifactId, Bytes, Closure, CommitId, CommitType};
 use stemmata_runtimes::adapter::{Adapter, Shape};
@@ -34,16 +35,66 @@ impl Engine {
         Ok(written)
     }
 
+    /// Writes a range of the bytes that [`native`](Self::native) writes. Contents before and behind it are not read.
+    ///
+    /// # Errors
+    /// As [`native`](Self::native); `Store` with `Bound` for a range that begins behind the end.
+    pub fn native_range(&self, ctx: CommitId, range: Range<u64>, out: &mut dyn Write) -> Result<Bytes> {
+        let native = self.native_contents(ctx)?;
+        let mut written = Bytes(0);
+        let mut sink = |piece: &[u8]| -> io::Result<()> {
+            written += Bytes::of(piece);
+            out.write_all(piece)
+        };
+        let end = if native.joins_with.is_some() {
+            let joined = native.joined(&mut |content| read_whole(self, content))?;
+            let within = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(joined.len());
+            sink(joined.get(within(range.start)..within(range.end)).unwrap_or_default())
+                .map_err(StoreError::Sink)?;
+            Bytes::of(&joined).0
+        } else {
+            let mut begin = 0;
+            for (content, length) in native.contents.into_iter().zip(native.lengths) {
+                let (from, to) = (range.start.max(begin), range.end.min(begin + length));
+                if from < to {
+                    // A whole one is read as such: then its whole hash is checked, too.
+                    let part = (to - from < length).then(|| from - begin..to - begin);
+                    self.store.read_content(content, part, &mut sink)?;
+                }
+                begin += length;
+                if begin >= range.end {
+                    break;
+                }
+            }
+            begin
+        };
+        if range.start > end {
+            let what = "the first byte of a range";
+            return Err(StoreError::Bound { what, value: range.start, bound: end }.into());
+        }
+        Ok(written)
+    }
+
+    /// Returns how many bytes [`native`](Self::native) writes, without reading them; nothing where documents have to be joined.
+    ///
+    /// # Errors
+    /// `CommitMissing`, and `Forgotten` for a chain with a hole.
+    pub fn native_size(&self, ctx: CommitId) -> Result<Option<Bytes>> {
+        let native = self.native_contents(ctx)?;
+        Ok(native.joins_with.is_none().then(|| Bytes(native.lengths.iter().sum())))
+    }
+
     /// Returns the contents that make up a transcript up to and with a commit.
     pub(crate) fn native_contents(&self, ctx: CommitId) -> Result<NativeContents> {
         let mut walk = Walk::new(self.store.as_ref(), Some(ctx));
-        let mut contents = Vec::new();
+        let (mut contents, mut lengths) = (Vec::new(), Vec::new());
         let mut format = None;
         while let Some(commit) = walk.next()? {
             if commit.closure == Closure::Forgotten {
                 return Err(StoreError::Forgotten(commit.id).into());
             }
             contents.push(commit.core.native_artifact());
+            lengths.push(commit.native_bytes);
             let is_end = matches!(commit.core.commit_type, CommitType::Snapshot { .. });
             format.get_or_insert(commit.core.format);
             if is_end {
@@ -51,9 +102,10 @@ impl Engine {
             }
         }
         contents.reverse();
+        lengths.reverse();
         let adapter = format.as_ref().and_then(registry::by_format);
         let joins = |adapter: &&dyn Adapter| adapter.shape() == Shape::Document && contents.len() > 1;
-        Ok(NativeContents { joins_with: adapter.filter(joins), contents })
+        Ok(NativeContents { joins_with: adapter.filter(joins), contents, lengths })
     }
 }
 
@@ -61,6 +113,8 @@ impl Engine {
 pub(crate) struct NativeContents {
     /// The contents.
     pub(crate) contents: Vec<ArtifactId>,
+    /// The length of each in bytes.
+    lengths: Vec<u64>,
     /// What makes one document of them, where one after the other they are none.
     pub(crate) joins_with: Option<&'static dyn Adapter>,
 }

@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use stemmata_api::v1::{CommitRequest, CopiesRemoved, IdleCopy, SidecarsRequest};
+use stemmata_api::v1::{CopiesRemoved, IdleCopy, NativeRequest, SidecarsRequest};
 use stemmata_api::{Answer, Code, Control, GiveBack, Problem};
 use stemmata_engine::clients::Client;
 use stemmata_engine::{CopyFile, Engine, Holding, clients, handed_over, runtime_of};
@@ -171,7 +171,7 @@ fn remove_sidecars(service: &dyn GiveBack, client: &'static Client, copy: &Sessi
         let names: Vec<&str> = sidecar.name.split('/').collect();
         let place = folder.and_then(|folder| kept.place((transcript, copy.session.as_str()), folder, &names));
         let Some(target) = place.filter(|target| target.is_file()) else { continue };
-        let request = CommitRequest { ctx: sidecar.ctx.to_string() };
+        let request = NativeRequest::of(sidecar.ctx.to_string());
         let mut placed = blake3::Hasher::new();
         service.native(&request, &mut placed, &Control::none())?;
         let mut found = blake3::Hasher::new();

@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
-use stemmata_api::v1::{self, CommitRequest, SidecarsRequest};
+use stemmata_api::v1::{self, NativeRequest, SidecarsRequest};
 use stemmata_api::{Control, GiveBack};
 use stemmata_engine::clients::{Client, SidecarFolder, SidecarKind};
 use stemmata_engine::{Engine, PlacedFile, TempFiles, create_private};
@@ -103,7 +103,7 @@ impl Host {
             let Some(target) = kept.place((&file.path, file.session.as_str()), folder, &names) else {
                 continue;
             };
-            let request = CommitRequest { ctx: sidecar.ctx.to_string() };
+            let request = NativeRequest::of(sidecar.ctx.to_string());
             let mut write = |out: &mut dyn Write| -> Result<(), Fault> {
                 service.native(&request, out, control)?;
                 Ok(())

@@ -5,10 +5,10 @@ use std::io::{self, Read, Write};
 use stemmata_api::v1::{
     ArtifactReadRequest, ArtifactText, BUNDLE_COMMITS_MAX, BundleExportRequest, BundleExported, BundleHave,
     BundleHaveRequest, BundleImportRequest, BundleImported, BundleShowRequest, BundleShown,
-    CheckpointContext, CheckpointFileMade, CheckpointFileRequest, CommitRequest, ExportRequest, Exported,
+    CheckpointContext, CheckpointFileMade, CheckpointFileRequest, ExportRequest, Exported,
     HANDOFF_TOKENS_DEFAULT, Handoff, HandoffReader, HandoffRequest, MaterializeRequest, Materialized, Native,
-    PlacementRecorded, PreparePlacementRequest, PreparedPlacement, RecordPlacementRequest, Sidecars,
-    SidecarsRequest, SummarizeRequest, Summarized,
+    NativeRequest, NativeSize, NativeSizeRequest, PlacementRecorded, PreparePlacementRequest,
+    PreparedPlacement, RecordPlacementRequest, Sidecars, SidecarsRequest, SummarizeRequest, Summarized,
 };
 use stemmata_api::{Answer, ByteSource, Code, Control, GiveBack, Problem, Step, Unit};
 use stemmata_engine::prompt::story::ChangeForm;
@@ -99,11 +99,24 @@ impl Local {
 }
 
 impl GiveBack for Local {
-    fn native(&self, request: &CommitRequest, out: &mut dyn Write, control: &Control<'_>) -> Answer<Native> {
+    fn native(&self, request: &NativeRequest, out: &mut dyn Write, control: &Control<'_>) -> Answer<Native> {
         self.writing(out, control, |engine, out| {
             let id = ctx(engine, &request.ctx)?;
-            let bytes = engine.native(id, out)?;
+            let bytes = match (request.from, request.to) {
+                (Some(from), Some(to)) if from > to => {
+                    return Err(bad_request("to", "the range ends before it begins"));
+                }
+                (None, None) => engine.native(id, out)?,
+                (from, to) => engine.native_range(id, from.unwrap_or(0)..to.unwrap_or(u64::MAX), out)?,
+            };
             Ok(Native { ctx: id, bytes: bytes.0, path: None })
+        })
+    }
+
+    fn native_size(&self, request: &NativeSizeRequest) -> Answer<NativeSize> {
+        self.with(|engine| {
+            let id = ctx(engine, &request.ctx)?;
+            Ok(NativeSize { ctx: id, bytes: engine.native_size(id)?.map(|bytes| bytes.0) })
         })
     }
 

@@ -7,7 +7,7 @@ use stemmata_api::v1::{
     ExportForm, ExportRequest, FindRequest, HandoffReader, HandoffRequest, MaterializeRequest, Materialized,
     PreparePlacementRequest, RecordPlacementRequest, ShowRequest,
 };
-use stemmata_api::v1::{CommitRequest, HANDOFF_TOKENS_DEFAULT, LastCompactionRequest};
+use stemmata_api::v1::{HANDOFF_TOKENS_DEFAULT, LastCompactionRequest, NativeRequest, NativeSizeRequest};
 use stemmata_api::{ByteSource, CancelToken, Control, Service};
 use stemmata_model::{MachineId, Role, SessionId};
 use stemmata_testkit::claude::Transcript;
@@ -40,8 +40,8 @@ fn find(service: &dyn Service, text: &str) -> String {
     service.find(&FindRequest::of(text)).expect("found").ctx.to_string()
 }
 
-fn of(ctx: &str) -> CommitRequest {
-    CommitRequest { ctx: ctx.to_owned() }
+fn of(ctx: &str) -> NativeRequest {
+    NativeRequest::of(ctx)
 }
 
 fn wish(ctx: &str, stop: &str, format: Option<&str>) -> MaterializeRequest {
@@ -68,6 +68,7 @@ fn own_bytes(service: &dyn Service, session: &Transcript, tip: &str) -> Vec<u8> 
     let native = service.native(&of(tip), &mut out, &Control::none()).expect("bytes");
     assert_eq!((native.ctx.to_string().as_str(), native.bytes), (tip, out.len() as u64));
     assert_eq!(out, (session.lines.join("\n") + "\n").into_bytes());
+    ranges(service, tip, &out);
     let (made, whole) = materialize(service, &wish(tip, "root", None));
     assert_eq!(
         (made.ctx.map(|ctx| ctx.to_string()).as_deref(), made.stop.as_str(), made.losses),
@@ -85,6 +86,33 @@ fn own_bytes(service: &dyn Service, session: &Transcript, tip: &str) -> Vec<u8> 
     assert_eq!(refused(&wish(tip, "root", Some(""))), "bad_name");
     assert_eq!(refused(&wish(tip, "root", Some("clay-tablet-v1"))), "format_unwritable");
     whole
+}
+
+/// Ranges that follow each other are the whole, wherever contents begin and end.
+fn ranges(service: &dyn Service, tip: &str, whole: &[u8]) {
+    let length = whole.len() as u64;
+    let size = service.native_size(&NativeSizeRequest { ctx: tip.to_owned() }).expect("a size");
+    assert_eq!((size.ctx.to_string().as_str(), size.bytes), (tip, Some(length)));
+    let read = |from, to| {
+        let mut out = Vec::new();
+        let request = NativeRequest { from, to, ..of(tip) };
+        service.native(&request, &mut out, &Control::none()).map(|native| (native.bytes, out))
+    };
+    let step = length / 7 + 1;
+    let mut joined = Vec::new();
+    for from in (0..length).step_by(usize::try_from(step).expect("a short text")) {
+        let (bytes, part) = read(Some(from), Some(from + step)).expect("a range");
+        assert_eq!(bytes, part.len() as u64);
+        joined.extend(part);
+    }
+    assert_eq!(joined, whole);
+    assert_eq!(read(Some(length - 1), None).expect("the last byte"), (1, b"\n".to_vec()));
+    assert_eq!(read(None, Some(3)).expect("the first bytes").1, whole[..3]);
+    assert_eq!(read(Some(5), Some(5)).expect("nothing"), (0, Vec::new()));
+    assert_eq!(read(Some(length), None).expect("nothing is left"), (0, Vec::new()));
+    assert_eq!(code(read(Some(length + 1), None)), "out_of_bounds");
+    assert_eq!(code(read(Some(7), Some(3))), "bad_request");
+    assert_eq!(code(service.native_size(&NativeSizeRequest { ctx: MISSING.to_owned() })), "commit_not_found");
 }
 
 fn written_for_others(service: &dyn Service, tip: &str) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use stemmata_api::Control;
-use stemmata_api::v1::CommitRequest;
+use stemmata_api::v1::NativeRequest;
 use stemmata_service::{Host, ImportRequest, Machine, PolicyChange, Reader};
 use stemmata_testkit::claude::{ClaudeSession, Transcript};
 
@@ -66,7 +66,7 @@ fn rules_and_exclusions_that_are_written_later_count_for_what_is_stored_next() {
         let wish = chains::by_hand(session);
         let made = stage.service.checkpoint(&wish, &mut maintain::SECRET.as_bytes()).expect("a commit");
         let mut out = Vec::new();
-        let request = CommitRequest { ctx: made.id.to_string() };
+        let request = NativeRequest::of(made.id.to_string());
         stage.service.native(&request, &mut out, &Control::none()).expect("bytes");
         out == maintain::SECRET.as_bytes()
     };
