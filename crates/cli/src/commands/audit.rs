@@ -42,7 +42,7 @@ pub(crate) fn run(app: &App, args: &Audit) -> Result<Exit, CliError> {
                 cell(Style::Plain, tame(entry.principal.as_str())),
                 cell(Style::Plain, tame(&entry.operation)),
                 cell(style, outcome),
-                cell(Style::Plain, tame(&format!("{}{more}", entry.target))),
+                cell(Style::Plain, tame(format!("{}{more}", entry.target))),
             ]);
         }
         Ok(table.render(app.console.width))

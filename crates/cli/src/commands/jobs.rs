@@ -31,7 +31,7 @@ pub(crate) fn run(app: &App, args: &Jobs) -> Result<Exit, CliError> {
         for job in &found.jobs {
             let (state, at, style) = state(job);
             table.row(vec![
-                cell(Style::Branch, tame(&format!("{} {}", job.kind, job.subject))),
+                cell(Style::Branch, tame(format!("{} {}", job.kind, job.subject))),
                 cell(style, state),
                 cell(Style::Faint, app.moment(at)),
                 cell(Style::Plain, format!("{}/{}", job.attempts, job.attempts_max)),

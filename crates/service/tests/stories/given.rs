@@ -103,7 +103,7 @@ fn large_outputs_are_cut_and_old_results_archived() {
     );
     assert!(cut.before_chars == 15_000 && cut.after_chars < 15_000, "{cut:?}");
     let archived: Vec<&str> =
-        given.archived.iter().flat_map(|one| &one.entries).map(|id| id.as_str()).collect();
+        given.archived.iter().flat_map(|one| &one.entries).map(stemmata_model::EntryId::as_str).collect();
     assert_eq!(archived, ["a1", "r1", "a2", "r2", "a3", "r3"]);
     let summary = given.archived.first().expect("one").summary.as_str();
     assert_eq!(ids(&given), ["u1", summary, "a4", "r4", "a5", "r5"]);
@@ -145,7 +145,7 @@ fn a_beginning_is_compacted_where_that_is_due_and_asked_for() {
     let first = given.entries.first().expect("an entry");
     assert_eq!((first.id.as_str(), first.kind.as_str()), (made.summary.as_str(), "compaction_summary"));
     assert!(first.text.as_ref().is_some_and(|text| text.starts_with("[Previous conversation summary]")));
-    assert_eq!(made.covers.first().map(|id| id.as_str()), Some("u1"));
+    assert_eq!(made.covers.first().map(stemmata_model::EntryId::as_str), Some("u1"));
     assert_eq!(given.entries.last().map(|entry| entry.id.as_str()), Some("now"));
     assert!(made.tokens_after < made.tokens_before && report.tokens_after <= report.target, "{made:?}");
     assert_eq!(given.entries.len() + made.covers.len() + given.pruned.len(), entries.len() + 1);

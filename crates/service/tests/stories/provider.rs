@@ -145,8 +145,8 @@ fn a_turn_that_is_begun_again_after_its_answer_is_answered_alike() {
         agent.answer(number);
         assert_eq!(agent.begin(number, &asked).messages, begun.messages, "{api}");
         let body = body(begun.messages.as_ref());
-        let list = if api == "responses" { "input" } else { "messages" };
-        let last = body[list].as_array().and_then(|list| list.last()).expect("a message");
+        let field = if api == "responses" { "input" } else { "messages" };
+        let last = body[field].as_array().and_then(|all| all.last()).expect("a message");
         assert!(last.to_string().contains(&format!("question {number}")), "{body}");
         assert_eq!(begun.messages.map(|messages| messages.breakpoints), Some(0));
     }
