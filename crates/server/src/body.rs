@@ -153,7 +153,10 @@ impl Read for Reader {
                 Ok(Some(part)) => self.part = part,
                 Ok(None) => return Ok(0),
                 Err(error) => {
-                    self.failure = Some(error.kind());
+                    // Who did not wait for the content was not the client.
+                    if !self.cancel.is_cancelled() {
+                        self.failure = Some(error.kind());
+                    }
                     return Err(error);
                 }
             }

@@ -143,8 +143,9 @@ impl Call<'_> {
             let service = lender.lend(Use::Operation, cancel)?;
             content.end_with(cancel);
             let answer = run(&*service, &request, &mut content, &control);
-            // Content that another process did not wait for was not the client's mistake.
-            let answer = service.explained(control.check().and(answer));
+            // What was done is done, also where it was cancelled meanwhile.
+            let answer = answer.or_else(|problem| control.check().and(Err(problem)));
+            let answer = service.explained(answer);
             // Whatever the operation makes of it: what the client did wrong is the client's to hear.
             answer.map(|answer| json(&answer)).map_err(|problem| content.failure().unwrap_or(problem))
         });

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use hyper::StatusCode;
 use stemmata_api::frames::{self, FRAME_BYTES_MAX};
-use stemmata_api::{Answer, CancelToken, Problem};
+use stemmata_api::{Answer, CancelToken, Code, Problem};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
@@ -71,6 +71,8 @@ impl Writer {
 
     /// Sends the end of what was written.
     fn end(&mut self) -> io::Result<()> {
+        // The operation is done and holds nothing of the store: nobody has to cancel what the client still reads.
+        self.cancel = CancelToken::default();
         if self.encoder.is_none() && self.waiting.len() < coding::BYTES_MIN {
             self.wanted = None;
         }
@@ -126,11 +128,14 @@ pub(crate) async fn send(
         let wanted = if let Form::Plain(wanted) = form { wanted } else { None };
         let mut writer =
             Writer { pieces, waiting: Vec::new(), runtime, cancel: cancel.clone(), wanted, encoder: None };
-        let answer = operation(&mut writer, &cancel);
-        // Without its end, packed content is known to be cut, too.
-        if let (Ok(_), Err(error)) = (&answer, writer.end()) {
-            tracing::debug!(%error, "nobody reads the content any more");
-        }
+        // Content without its end is told as cut, whether somebody reads it or not.
+        let answer = operation(&mut writer, &cancel).and_then(|answer| {
+            writer.end().map_err(|error| {
+                let detail = format!("the end of the content could not be sent: {error}");
+                Box::new(Problem::new(Code::IoFailed, detail))
+            })?;
+            Ok(answer)
+        });
         let _nobody_reads = writer.pieces.blocking_send(Piece::End(answer));
     });
     let first = received.recv().await;

@@ -229,12 +229,14 @@ impl Keeping {
     fn closed(&self, open: Opened) -> Option<Opened> {
         self.shared.lock().is_recalled = true;
         self.shared.recall(|running| running.wanted == Use::Subscription);
-        let is_idle = self.shared.is_idle_within(RUNNING_WAIT);
-        if !is_idle {
-            tracing::warn!("another process needs the store: what still runs is cancelled");
-            self.shared.recall(|_| true);
-        }
+        let cancel_at = Instant::now() + RUNNING_WAIT;
+        let mut is_cancelled = false;
         while !self.shared.is_idle_within(OPEN_CHECK) {
+            if !is_cancelled && Instant::now() >= cancel_at {
+                tracing::warn!("another process needs the store: what still runs is cancelled");
+                self.shared.recall(|_| true);
+                is_cancelled = true;
+            }
             if self.shared.bell.is_over() || !open.is_recalled() {
                 self.shared.lock().is_recalled = false;
                 self.shared.changed.notify_all();

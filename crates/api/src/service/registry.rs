@@ -66,14 +66,14 @@ pub mod rows {
         Op::get("registry.pointers", "/v1/contexts", Read, |s, q, _| s.pointers(q))
             .shown_by(&["pointer list"]);
     pub static SET_POINTER: Op<v1::SetPointerRequest, v1::PointerSet> =
-        Op::post("registry.set_pointer", "/v1/contexts/{key}", Publish, Repeat::Same, |s, q, _| {
+        Op::post("registry.set_pointer", "/v1/contexts/{key}", Publish, Repeat::Again, |s, q, _| {
             s.set_pointer(q)
         })
         .over(Method::Put)
         .shown_by(&["pointer set"]);
     // A pointer is metadata: its commit stays.
     pub static DELETE_POINTER: Op<v1::DeletePointerRequest, v1::PointerDeleted> =
-        Op::post("registry.delete_pointer", "/v1/contexts/{key}", Publish, Repeat::Same, |s, q, _| {
+        Op::post("registry.delete_pointer", "/v1/contexts/{key}", Publish, Repeat::Again, |s, q, _| {
             s.delete_pointer(q)
         })
         .over(Method::Delete)

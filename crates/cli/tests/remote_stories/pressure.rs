@@ -180,7 +180,7 @@ fn a_place_of_another_listing_is_refused_and_a_cut_one_too() {
         "%00",
         "%F0%9F%98%80",
     ] {
-        for path in ["/v1/sessions", &*children] {
+        for path in ["/v1/sessions", "/v1/commits", "/v1/contexts", "/v1/audit", &*children] {
             let said = door.get(&format!("{path}?page.after={place}"));
             assert_eq!((said.status, said.code().as_str()), (400, "bad_request"), "{path} {place}");
         }

@@ -90,15 +90,23 @@ impl Bus {
     /// Wakes those that wait for events of ledgers that have others than at the last check: one read a ledger, however many wait.
     fn check(&self, log: &dyn EventLog) -> Result<()> {
         let ledgers: Vec<LedgerId> = self.lock().keys().cloned().collect();
+        let mut failed = None;
         for ledger in ledgers {
-            let last = last_of(log, &ledger)?;
+            let last = match last_of(log, &ledger) {
+                Ok(last) => last,
+                // Those who wait for other ledgers hear of theirs.
+                Err(error) => {
+                    failed.get_or_insert(error);
+                    continue;
+                }
+            };
             if let Some(slot) = self.lock().get_mut(&ledger).filter(|slot| slot.last != Some(last)) {
                 slot.last = Some(last);
                 slot.appends += 1;
                 self.changed.notify_all();
             }
         }
-        Ok(())
+        failed.map_or(Ok(()), Err)
     }
 
     /// Wakes all that wait, behind the lock, so that nobody who is about to wait misses it.

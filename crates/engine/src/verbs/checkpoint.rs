@@ -3,6 +3,8 @@
 mod compactions;
 mod session;
 
+mod again;
+
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -22,6 +24,7 @@ use crate::error::{EngineError, FormatUse, Result};
 use crate::scrubbing::{line_scrubber, scrubbed_whole};
 use crate::verbs::count::count;
 use crate::verbs::snapshot::contents;
+use again::{content_mark, retry_key};
 
 /// Characters of a session's title at most, as the store bounds them.
 const TITLE_CHARS_MAX: usize = 200;
@@ -136,9 +139,9 @@ impl Engine {
             machine: request.machine.clone().unwrap_or_else(|| self.identity.machine.clone()),
             path: format!("api:{}", request.session),
         };
-        let retry = retry_key(request, &key);
-        if let Some(id) = retry.as_ref().map(|retry| self.earlier_try(retry)).transpose()?.flatten() {
-            return Ok(Checkpointed { id, existed: true, notes });
+        let (retry, given, session_key) = (retry_key(request, &key), request, key.clone());
+        if let Some(first) = retry.as_ref().map(|retry| self.earlier_try(retry)).transpose()?.flatten() {
+            return Ok(Checkpointed { id: self.same_try(request, &key, &first)?, existed: true, notes });
         }
         let parent = self.parent_of(request)?;
         let cwd = self.cwd_of(request, &key)?;
@@ -161,7 +164,7 @@ impl Engine {
         };
         let made = self.commit_held(request.as_ref(), held, spot, |id, batch| {
             batch.extend(retry.iter().flat_map(|key| {
-                let value = id.to_string().into_bytes();
+                let value = format!("{id} {}", content_mark(artifact)).into_bytes();
                 [
                     Write::ExpectCursor { key: key.clone(), value: None },
                     Write::Cursor { key: key.clone(), value },
@@ -169,9 +172,10 @@ impl Engine {
             }));
         });
         if let (Err(EngineError::Store(StoreError::CursorMoved { .. })), Some(key)) = (&made, &retry)
-            && let Some(id) = self.earlier_try(key)?
+            && let Some(first) = self.earlier_try(key)?
         {
             // Another try of the same caller came first.
+            let id = self.same_try(given, &session_key, &first)?;
             return Ok(Checkpointed { id, existed: true, notes });
         }
         let (made, _) = made?;
@@ -243,13 +247,6 @@ impl Engine {
             template: request.template.clone(),
             created_at: request.created_at.unwrap_or_else(|| self.clock.now()).max(floor),
         }
-    }
-
-    fn earlier_try(&self, key: &SessionKey) -> Result<Option<CommitId>> {
-        let stored = self.store.cursor(key)?;
-        let earlier =
-            stored.and_then(|bytes| String::from_utf8(bytes).ok()).and_then(|text| text.parse().ok());
-        earlier.map(|id| self.newest_of(id)).transpose()
     }
 
     /// Returns a request whose parent is what that one became, where it was scrubbed since.
@@ -429,13 +426,6 @@ fn clean(scrubber: &Scrubber, format: &FormatId, bytes: &[u8]) -> Result<(Vec<u8
     }
     keep(lines.finish()?);
     Ok((clean, replaced))
-}
-
-/// Names the try of a caller that may try again.
-fn retry_key(request: &CheckpointRequest, key: &SessionKey) -> Option<SessionKey> {
-    let own = request.idempotency_key.as_ref()?;
-    // No session's name holds a control character, so no two sessions share such a key.
-    Some(SessionKey { machine: key.machine.clone(), path: format!("{}\n{own}", key.path) })
 }
 
 /// Counts a content by its format's rule; a caller's other number is corrected with a note. A format that is

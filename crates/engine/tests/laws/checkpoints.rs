@@ -89,6 +89,14 @@ fn a_retry_with_the_same_key_is_the_same_commit() {
     };
     let (one, two) = (engine.checkpoint(&first).expect("made"), engine.checkpoint(&later).expect("made"));
     assert_eq!((one.id, one.existed, two.existed), (two.id, false, true));
+    // Other content under the same key is no retry: it must not be taken for stored.
+    let other =
+        CheckpointRequest { content: request(None, line(2, "user", "other"), 1).content, ..first.clone() };
+    let refused = engine.checkpoint(&other).expect_err("another content");
+    assert!(
+        refused.to_string().contains("turn-1") || format!("{refused:?}").contains("RequestTaken"),
+        "{refused:?}"
+    );
     assert_eq!(engine.store().usage().expect("usage").commits, 1);
 }
 

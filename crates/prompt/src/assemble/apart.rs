@@ -78,7 +78,7 @@ mod tests {
             ..Profile::new(Party::new("agent-1").expect("a name"), "worker")
         };
         let sources = r#"{"maxTokens": 60, "sources": [{"topic": "state", "priority": "required"},
-            {"topic": "turns", "priority": "required", "amount": 1}, {"topic": "A", "priority": "low", "amount": 3}]}"#;
+            {"topic": "turns", "priority": "required", "amount": 2}, {"topic": "A", "priority": "low", "amount": 3}]}"#;
         let strategy = parse(sources, DocumentFormat::Json).expect("a strategy");
         let topic = Topic::new("user_turn").expect("a name");
         let said = Message {

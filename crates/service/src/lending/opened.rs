@@ -27,8 +27,10 @@ impl Opened {
     /// Opens the store; nothing where another process has it for itself.
     pub(super) fn open(make: &MakeLocal, hear: &Hear, bell: &Arc<Bell>) -> Answer<Option<Self>> {
         let failed = |error| Box::new(problem_of(&error));
-        let local = make()?.lent();
-        let Some(lease) = local.home().try_lease().map_err(failed)? else { return Ok(None) };
+        let unlocked = make()?.lent();
+        let Some(lease) = unlocked.home().try_lease().map_err(failed)? else { return Ok(None) };
+        // In this order, so that a failure below gives the lease up last.
+        let local = unlocked;
         let engine = local.home().engine().map_err(failed)?;
         let listening = engine.listen();
         let no_thread = |error: std::io::Error| Box::new(Problem::new(Code::IoFailed, error.to_string()));

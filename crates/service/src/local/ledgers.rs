@@ -135,12 +135,12 @@ impl Ledgers for Local {
         control: &Control<'_>,
     ) -> Answer<EventsForgotten> {
         self.with(|engine| {
+            let _alone = self.alone()?;
             let found = engine.plan_forget_events(&read::told(request)?)?;
             let shown = planned(request, &found);
             if let Some(digest) = shown.digest.as_ref().filter(|_| !found.is_empty()) {
                 hold(plan, Some(digest))?;
             }
-            let _alone = self.alone()?;
             let events = found.counts().map(|(ledger, events)| format!("{events} of {ledger}"));
             let target = format!("events: {}", events.collect::<Vec<_>>().join(", "));
             let deed = self.deed("ledgers.apply_forget_events", target, control);

@@ -117,10 +117,11 @@ impl Maintain for Local {
         control: &Control<'_>,
     ) -> Answer<Forget> {
         self.with(|engine| {
+            // First, so that nothing is stored between the plan and what is done.
+            let _alone = self.alone()?;
             let (planned, shown) = self.forgetting(engine, request)?;
             hold(plan, shown.digest.as_ref())?;
             let deed = self.deed("maintain.apply_forget", forgotten_target(request, &shown), control);
-            let _alone = self.alone()?;
             let act = || Ok(engine.apply_forget(planned)?);
             let done = self.audited(deed, act, |done| {
                 let commits = done.forgotten.removed.len() + done.forgotten.cut.len();
@@ -148,13 +149,13 @@ impl Maintain for Local {
     fn apply_scrub(&self, request: &ScrubRequest, plan: &PlanDigest, control: &Control<'_>) -> Answer<Scrub> {
         control.check()?;
         self.with(|engine| {
+            let _alone = self.alone()?;
             let (planned, Scrub { meant, digest, .. }) = scrubbing(engine, request)?;
             hold(plan, digest.as_ref())?;
             control.check()?;
             let target =
                 meant.as_ref().map_or_else(|| scrubbed_target(request), |meant| meant.ctx.to_string());
             let deed = self.deed("maintain.apply_scrub", target, control);
-            let _alone = self.alone()?;
             let act = || Ok(engine.apply_scrub(planned, self.by())?);
             let done = self.audited(deed, act, |done| {
                 format!("{}, {}", plural(done.rewritten, "commit"), plural(done.events_forgotten, "event"))
@@ -213,9 +214,9 @@ fn lifted_target(reference: &str) -> String {
     commit.map_or_else(|_| "a forgotten session".to_owned(), |commit| commit.to_string())
 }
 
-/// Names what is scrubbed where it is no commit.
+/// Names what is scrubbed where it is no commit: a session by no name, since it may be forgotten later.
 fn scrubbed_target(request: &ScrubRequest) -> String {
-    request.reference.as_ref().map_or_else(|| "everything".to_owned(), |name| format!("session {name}"))
+    if request.reference.is_some() { "a session" } else { "everything" }.to_owned()
 }
 
 /// Returns whether a client still has a transcript. A session in a database is named by a path below it.
