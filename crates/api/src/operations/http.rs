@@ -66,7 +66,7 @@ pub fn openapi() -> Value {
     }
     paths.extend(own::paths());
     schemas.extend(requests.body);
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": { "title": "Stemmata", "version": "1", "description": own::ABOUT },
         "paths": paths,
@@ -76,7 +76,9 @@ pub fn openapi() -> Value {
             "parameters": own::parameters(),
             "responses": own::responses(),
         },
-    })
+    });
+    own::say_numbers(&mut document);
+    document
 }
 
 /// The types of requests: a query has no `null`, and JSON may have it.
@@ -236,6 +238,8 @@ mod tests {
         }
         assert_eq!(operations, rows().map(|row| row.head().paths().count()).sum::<usize>());
         let text = document.to_string();
+        let names: Vec<&str> = text.split("[`").skip(1).filter_map(|rest| rest.split("`]").next()).collect();
+        assert!(names.is_empty(), "names of the code, and no numbers: {names:?}");
         for path in text.split("\"#/components/").skip(1).filter_map(|rest| rest.split('"').next()) {
             let (kind, name) = path.split_once('/').expect("a kind and a name");
             assert!(document["components"][kind][name].is_object(), "{path}");

@@ -4,11 +4,41 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::PAGE_ITEMS_MAX;
 use crate::operation::{Effect, Flow, Method, Repeat, Row};
+use crate::v1;
 
 /// What the document says of itself.
 pub(super) const ABOUT: &str = "What `stemma serve` answers: every operation of the command, over HTTP. `HEAD` is taken wherever \
     `GET` is. Answers of 1 KiB and more are packed with zstd or gzip where `Accept-Encoding` prefers that.";
+
+/// The bounds that fields are documented with, by their names in the code.
+const NUMBERS: [(&str, u64); 8] = [
+    ("AROUND_MAX", v1::AROUND_MAX),
+    ("AROUND_TOKENS_DEFAULT", v1::AROUND_TOKENS_DEFAULT),
+    ("HITS_DEFAULT", v1::HITS_DEFAULT),
+    ("HITS_MAX", v1::HITS_MAX),
+    ("PAGE_ITEMS_MAX", PAGE_ITEMS_MAX),
+    ("QUERY_BYTES_MAX", v1::QUERY_BYTES_MAX),
+    ("RECALL_TOKENS_DEFAULT", v1::RECALL_TOKENS_DEFAULT),
+    ("SHOWN_TURNS_MAX", v1::SHOWN_TURNS_MAX),
+];
+
+/// Says bounds as numbers in all descriptions: who reads the document has no code to look names up in.
+pub(super) fn say_numbers(document: &mut Value) {
+    match document {
+        Value::Object(fields) => {
+            if let Some(Value::String(text)) = fields.get_mut("description") {
+                for (name, number) in NUMBERS {
+                    *text = text.replace(&format!("[`{name}`]"), &number.to_string());
+                }
+            }
+            fields.values_mut().for_each(say_numbers);
+        }
+        Value::Array(all) => all.iter_mut().for_each(say_numbers),
+        _ => {}
+    }
+}
 
 /// Returns what a repeated request does, in a word.
 pub(super) const fn repeat(repeat: Repeat) -> &'static str {

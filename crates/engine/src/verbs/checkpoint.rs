@@ -164,7 +164,7 @@ impl Engine {
         };
         let made = self.commit_held(request.as_ref(), held, spot, |id, batch| {
             batch.extend(retry.iter().flat_map(|key| {
-                let value = format!("{id} {}", content_mark(artifact)).into_bytes();
+                let value = format!("{id} {}", content_mark(artifact, &scrubber)).into_bytes();
                 [
                     Write::ExpectCursor { key: key.clone(), value: None },
                     Write::Cursor { key: key.clone(), value },

@@ -84,6 +84,10 @@ fn begin_once(
         let begin = BeginTurn { context, task, hints, pins, prompt, ..BeginTurn::new(turn.clone(), said) };
         engine.begin_turn(&BeginTurn { guard, identity, names_session, ..begin })
     };
+    if request.messages.is_some() {
+        // A problem means that nothing was stored.
+        engine.check_conversation(&turn)?;
+    }
     let mut counted = None;
     let begun = match &request.prompt {
         None => start(None)?,
@@ -100,12 +104,9 @@ fn begin_once(
         }
     };
     let mut notes: Vec<Note> = begun.notes.iter().cloned().chain(unguarded).collect();
-    let mut messages = None;
-    if let Some(api) = request.messages {
-        let (made, told) = messages::of_turn(engine, &turn, (begun.said, begun.prompt.as_ref()), api)?;
-        messages = Some(made);
-        notes.extend(told);
-    }
+    let of_turn = |api| messages::of_turn(engine, &turn, (begun.said, begun.prompt.as_ref()), api);
+    let (messages, told) = request.messages.map(of_turn).transpose()?.unzip();
+    notes.extend(told.into_iter().flatten());
     let trace = request.prompt.as_ref().and_then(|prompt| prompt.trace);
     let (head, cut_prompt) = begun.opened.map_or((None, None), |opened| (Some(opened.head), opened.prompt));
     Ok(TurnBegun {

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use stemmata_api::Service;
 use stemmata_api::v1::{AssembleRequest, BeginTurnRequest, ProviderMessages, TurnBegun, TurnMadeRequest};
 
+use crate::chains::by_hand;
 use crate::{Stage, code};
 
 /// One session, without a window that anybody knows.
@@ -172,6 +173,25 @@ fn a_continuation_is_the_one_message_that_is_new() {
     assert!(input.len() == 1 && body.get("instructions").is_none(), "{body}");
     let told = input[0].to_string();
     assert!(told.contains("## Continuation") && told.contains("question 2"), "{told}");
+}
+
+#[test]
+fn a_turn_whose_conversation_cannot_be_read_stores_nothing() {
+    let stage = Stage::new();
+    let service: &dyn Service = stage.service.as_ref();
+    let agent = Agent { service };
+    agent.begin(1, &json!({}));
+    agent.answer(1);
+    // Somebody puts content that nobody can read into the session.
+    service.checkpoint(&by_hand("s"), &mut &b"in a format of its own"[..]).expect("a commit");
+    let last = || {
+        let of = serde_json::from_value(json!({ "ledger": "cluster" })).expect("a request");
+        service.ledger(&of).expect("a ledger").last
+    };
+    let before = last();
+    let asked = Agent::request(2, &json!({ "messages": "anthropic" }));
+    assert_eq!(code(service.begin_turn(&asked)), "format_unreadable");
+    assert_eq!(last(), before, "a problem means that nothing was stored");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use stemmata_model::{ArtifactId, CommitId};
+use stemmata_redact::Scrubber;
 use stemmata_store::SessionKey;
 
 use super::CheckpointRequest;
@@ -16,10 +17,14 @@ pub(super) struct EarlierTry {
     content: Option<String>,
 }
 
-/// Returns what tells a content from others, as it is kept for tries.
-pub(super) fn content_mark(artifact: ArtifactId) -> String {
-    let hash = artifact.to_string();
-    hash.chars().rev().take(16).collect()
+/// Returns what tells a content from others, and under which rules for secrets: under others it may be stored as another one.
+pub(super) fn content_mark(artifact: ArtifactId, scrubber: &Scrubber) -> String {
+    let last = |text: String| text.chars().rev().take(16).collect::<String>();
+    format!(
+        "{} {}",
+        last(artifact.to_string()),
+        last(blake3::hash(&scrubber.rules_hash()).to_hex().to_string())
+    )
 }
 
 /// Names the try of a caller that may try again.
@@ -54,8 +59,9 @@ impl Engine {
         let cwd = self.cwd_of(request, key)?;
         let scrubber = self.scrubber_at(cwd.as_deref().map(Path::new))?;
         let now = self.content_of(request, &scrubber, &mut Vec::new());
-        match (&first.content, now) {
-            (Some(mark), Ok((artifact, ..))) if *mark != content_mark(artifact) => {
+        let rules = |mark: &str| mark.rsplit(' ').next().map(str::to_owned);
+        match (&first.content, now.map(|(artifact, ..)| content_mark(artifact, &scrubber))) {
+            (Some(mark), Ok(now)) if *mark != now && rules(mark) == rules(&now) => {
                 let own = request.idempotency_key.as_deref().unwrap_or_default();
                 let reason = format!(
                     "key `{own}` of the session has other content already, in {}; give what is new another key",

@@ -24,6 +24,15 @@ pub struct TurnConversation {
 }
 
 impl Engine {
+    /// Fails where the conversation of a session cannot be read: before a turn is stored whose answer needs it.
+    ///
+    /// # Errors
+    /// Those of reading the session's window.
+    pub fn check_conversation(&self, turn: &TurnOf) -> Result<()> {
+        let last = self.log.ledger(&turn.ledger)?.map_or(0, |known| known.last);
+        self.session_window(turn, &[], last).map(drop)
+    }
+
     /// Returns the conversation of a session up to what its user said in an event. A turn that is repeated gets the same, also where it
     /// has been answered since: what came later is not in it.
     ///
